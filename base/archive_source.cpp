@@ -10,7 +10,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
+constexpr std::size_t kArchiveBufferBytes = std::size_t{1} << 18;
 
 using Archive = Owned<archive_read_free>::of<archive>;
 
@@ -20,7 +20,7 @@ locale_t c_locale() {
   return locale;
 }
 
-std::string text_of(const char* text) {
+std::string reason_text(const char* text) {
   return text != nullptr ? text : "the archive library does not say why";
 }
 
@@ -34,7 +34,7 @@ struct ArchiveReader::State {
       : source(in),
         code(std::move(error_code)),
         headline(std::move(error_headline)),
-        buffer(kBufferBytes),
+        buffer(kArchiveBufferBytes),
         handle(archive_read_new()) {}
 
   static la_ssize_t read(archive* handle, void* opaque, const void** block) noexcept {
@@ -71,7 +71,7 @@ void ArchiveReader::open() {
   const int result = archive_read_open(get(), state_.get(), nullptr, &State::read, nullptr);
   if (result < ARCHIVE_WARN) fail();
   // An error in the first bytes looks like an empty archive to libarchive.
-  if (archive_errno(get()) != 0) state_->doubt = text_of(archive_error_string(get()));
+  if (archive_errno(get()) != 0) state_->doubt = reason_text(archive_error_string(get()));
 }
 
 archive_entry* ArchiveReader::next() {
@@ -91,7 +91,7 @@ archive_entry* ArchiveReader::next() {
 void ArchiveReader::fail() const {
   if (state_->parked) std::rethrow_exception(state_->parked);
   throw Error{Kind::failed, state_->code, state_->headline}.because(
-      state_->doubt.empty() ? text_of(archive_error_string(get())) : state_->doubt);
+      state_->doubt.empty() ? reason_text(archive_error_string(get())) : state_->doubt);
 }
 
 std::size_t ArchiveData::read(ByteSpan out) {

@@ -17,7 +17,7 @@
 namespace mlenv {
 namespace {
 
-constexpr int kFolder = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kFolderPlace = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kMostLinks = 40;   // path_resolution(7)
 constexpr int kMostTries = 128;  // EAGAIN: a rename elsewhere disturbed the check of `..`
 
@@ -66,7 +66,7 @@ class Walk {
 
  private:
   Fd enter(const std::string& part) const {
-    return Fd{::openat(way_.back().get(), part.c_str(), kFolder)};
+    return Fd{::openat(way_.back().get(), part.c_str(), kFolderPlace)};
   }
 
   /// Not a link, unless that is wanted.

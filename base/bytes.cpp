@@ -6,7 +6,7 @@
 
 namespace mlenv {
 namespace {
-constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr std::size_t kCopyBufferBytes = std::size_t{1} << 20;
 }  // namespace
 
 std::size_t MemorySource::read(ByteSpan out) {
@@ -17,7 +17,7 @@ std::size_t MemorySource::read(ByteSpan out) {
 }
 
 std::uint64_t copy(Source& source, Sink& sink) {
-  Bytes buffer(kBufferBytes);
+  Bytes buffer(kCopyBufferBytes);
   std::uint64_t total = 0;
   while (const std::size_t count = source.read(buffer)) {
     sink.write(ByteView(buffer).first(count));

@@ -14,6 +14,8 @@ using Bytes = std::vector<std::byte>;
 using ByteView = std::span<const std::byte>;
 using ByteSpan = std::span<std::byte>;
 
+inline constexpr unsigned kByteBits = 8;
+
 inline ByteView as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }

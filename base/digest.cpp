@@ -12,7 +12,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kPrefix = "sha256:";
+constexpr std::string_view kAlgorithmPrefix = "sha256:";
 constexpr std::size_t kHexLength = 64;
 
 bool is_lower_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
@@ -31,11 +31,11 @@ std::string to_hex(std::span<const unsigned char> raw) {
 }  // namespace
 
 Digest Digest::parse(std::string_view text) {
-  if (!text.starts_with(kPrefix)) {
+  if (!text.starts_with(kAlgorithmPrefix)) {
     throw usage_error("bad-digest", "`{}` is not a digest: it should be sha256: and 64 hex digits",
                       text);
   }
-  return from_hex(text.substr(kPrefix.size()));
+  return from_hex(text.substr(kAlgorithmPrefix.size()));
 }
 
 Digest Digest::from_hex(std::string_view hex) {

@@ -158,7 +158,7 @@ std::size_t SliceSource::read(ByteSpan out) {
 
 namespace {
 
-fs::path folder_of(const fs::path& file) {
+fs::path parent_or_here(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
@@ -177,7 +177,7 @@ Fd open_nameless(const fs::path& folder, mode_t mode) {
 }  // namespace
 
 AtomicFile::AtomicFile(fs::path target, mode_t mode)
-    : target_(std::move(target)), fd_(open_nameless(folder_of(target_), mode)) {
+    : target_(std::move(target)), fd_(open_nameless(parent_or_here(target_), mode)) {
   if (fd_) return;
   temporary_ = temporary_beside(target_);
   fd_ = open_file(temporary_, O_RDWR | O_CREAT | O_EXCL, mode);
@@ -204,7 +204,7 @@ void AtomicFile::commit(bool durable) {
     throw os_error(errno, "cannot put `{}` in place", target_.string());
   }
   committed_ = true;
-  if (durable) sync_folder(folder_of(target_));
+  if (durable) sync_folder(parent_or_here(target_));
 }
 
 void write_file(const fs::path& path, std::string_view text, bool durable) {

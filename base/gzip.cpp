@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/deflate/symbols.hpp"
 #include "base/inflate.hpp"
 
 namespace mlenv {
 namespace {
-
-constexpr std::size_t kStoredLimit = 65535;
 
 void append_little_endian(Bytes& out, std::uint64_t value, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) out.push_back(static_cast<std::byte>(value >> (8 * i)));
@@ -31,7 +30,7 @@ Bytes gzip_trailer(std::uint32_t crc, std::uint64_t size_bytes) {
 
 void append_stored_blocks(Bytes& out, ByteView data) {
   do {
-    const std::size_t count = std::min(data.size(), kStoredLimit);
+    const std::size_t count = std::min(data.size(), deflate::kStoredLimit);
     out.push_back(std::byte{count == data.size() ? std::uint8_t{1} : std::uint8_t{0}});
     append_little_endian(out, count, 2);
     append_little_endian(out, ~count, 2);
@@ -42,7 +41,7 @@ void append_stored_blocks(Bytes& out, ByteView data) {
 
 Bytes gzip_stored(ByteView data) {
   const std::size_t blocks =
-      std::max<std::size_t>(1, (data.size() + kStoredLimit - 1) / kStoredLimit);
+      std::max<std::size_t>(1, (data.size() + deflate::kStoredLimit - 1) / deflate::kStoredLimit);
   Bytes member;
   member.reserve(data.size() + 5 * blocks + 18);
   member.assign(gzip_header().begin(), gzip_header().end());

@@ -47,7 +47,7 @@ std::string validator_of(const HttpResponse& head) {
 }
 
 /// What Content-Length promises.
-std::optional<std::uint64_t> told_length(const HttpResponse& head) {
+std::optional<std::uint64_t> content_length(const HttpResponse& head) {
   const std::string text = head.header("content-length").value_or("");
   std::uint64_t length = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), length);
@@ -127,7 +127,7 @@ Sink* Fetch::route(const HttpResponse& head) {
 
 /// Before a byte of it is taken.
 void Fetch::refuse_long_answer(const HttpResponse& head) const {
-  const std::uint64_t told = told_length(head).value_or(0);
+  const std::uint64_t told = content_length(head).value_or(0);
   const std::uint64_t whole = head.status == 206 ? received_ + told : told;
   if (what_.size_bytes && whole > *what_.size_bytes) {
     throw StartAgain{fmt::format("its {} bytes are longer than the {} bytes promised", whole,

@@ -174,10 +174,6 @@ bool wants_basic(const HttpResponse& refusal) {
   });
 }
 
-std::string origin_of(const http::Url& url) {
-  return url.scheme + "://" + url.host + ":" + url.port;
-}
-
 }  // namespace
 
 std::optional<NetrcLogin> Http::State::netrc_login(const http::Url& to) {

@@ -11,7 +11,7 @@ namespace mlenv::http {
 namespace {
 
 /// What Content-Length promises; 0 where it says nothing.
-std::uint64_t told_length(const HttpResponse& response) {
+std::uint64_t content_length_or_zero(const HttpResponse& response) {
   const std::string text = response.header("content-length").value_or("");
   std::uint64_t length = 0;
   std::from_chars(text.data(), text.data() + text.size(), length);
@@ -80,7 +80,7 @@ void Running::take_header(std::string_view line) {
   if (trim(line).empty() && response.status >= 200) {
     head_done_ = true;
     const bool kept = response.status / 100 == 2 && !exchange_.route;
-    if (kept && exchange_.method != "HEAD") refuse_long_answer(told_length(response));
+    if (kept && exchange_.method != "HEAD") refuse_long_answer(content_length_or_zero(response));
   }
   if (line.starts_with("HTTP/")) {  // also after 100 Continue: what came before does not count
     response.headers.clear();

@@ -30,8 +30,6 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string{} : std::string{value};
 }
 
-std::string origin_of(const Url& url) { return url.scheme + "://" + url.host + ":" + url.port; }
-
 }  // namespace
 
 EnvironmentTrust environment_trust() {

@@ -23,7 +23,7 @@ std::string part(CURLU* url, CURLUPart which, unsigned flags = 0) {
 }
 
 /// Takes user-info and fragment out of `parsed`.
-Url split(CURLU* parsed) {
+Url without_user_info(CURLU* parsed) {
   Url url;
   url.scheme = part(parsed, CURLUPART_SCHEME);
   url.host = part(parsed, CURLUPART_HOST);
@@ -48,7 +48,7 @@ Url parse_url(std::string_view text) {
     throw usage_error("bad-url", "`{}` is not a URL", display_url(text))
         .because(curl_url_strerror(code));
   }
-  Url url = split(parsed.get());
+  Url url = without_user_info(parsed.get());
   if (!is_http(url)) {
     throw usage_error("bad-url", "`{}` is neither http nor https", display_url(text));
   }
@@ -60,7 +60,7 @@ Url resolve_url(const Url& base, std::string_view location) {
   curl_url_set(parsed.get(), CURLUPART_URL, base.text.c_str(), 0);
   const CURLUcode code =
       curl_url_set(parsed.get(), CURLUPART_URL, std::string(location).c_str(), CURLU_URLENCODE);
-  Url url = code == CURLUE_OK ? split(parsed.get()) : Url{};
+  Url url = code == CURLUE_OK ? without_user_info(parsed.get()) : Url{};
   if (!is_http(url)) {
     throw failure("network", "`{}` redirects to `{}`, which is not a web address",
                   display_url(base.text), display_url(location));
@@ -77,6 +77,8 @@ bool same_origin(const Url& a, const Url& b) {
          std::equal(a.host.begin(), a.host.end(), b.host.begin(), b.host.end(),
                     [](char x, char y) { return to_lower(x) == to_lower(y); });
 }
+
+std::string origin_of(const Url& url) { return url.scheme + "://" + url.host + ":" + url.port; }
 
 bool is_loopback(std::string_view host) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);

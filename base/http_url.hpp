@@ -20,6 +20,8 @@ Url parse_url(std::string_view text);
 Url resolve_url(const Url& base, std::string_view location);
 
 bool same_origin(const Url& a, const Url& b);
+/// `https://example.org:443`.
+std::string origin_of(const Url& url);
 
 /// `localhost` and what ends in `.localhost`, 127.0.0.0/8, ::1 (with or without brackets).
 bool is_loopback(std::string_view host);

@@ -55,9 +55,18 @@ nlohmann::json parse_json(std::string_view text, std::string_view what) {
   }
 }
 
+std::string cbor_bytes(const nlohmann::json& value) {
+  const std::vector<std::uint8_t> cbor = nlohmann::json::to_cbor(value);
+  return {cbor.begin(), cbor.end()};
+}
+
 std::string text_of(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+nlohmann::json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::json() : nlohmann::json(text);
 }
 
 }  // namespace mlenv

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kBlank = " \t\r\n";
 
-struct Entry {
+struct NetrcEntry {
   std::string host;  ///< empty: `default`
   std::string user;
   std::string password;
@@ -64,8 +64,8 @@ class Words {
   std::string_view rest_;
 };
 
-std::vector<Entry> entries_of(std::string_view netrc) {
-  std::vector<Entry> entries;
+std::vector<NetrcEntry> entries_of(std::string_view netrc) {
+  std::vector<NetrcEntry> entries;
   Words words{netrc};
   while (const std::optional<std::string> word = words.next()) {
     if (*word == "machine") {
@@ -83,9 +83,9 @@ std::vector<Entry> entries_of(std::string_view netrc) {
   return entries;
 }
 
-std::vector<Entry> entries_with_host(std::string_view netrc) {
-  std::vector<Entry> entries = entries_of(netrc);
-  std::erase_if(entries, [](const Entry& one) { return one.host.empty(); });
+std::vector<NetrcEntry> entries_with_host(std::string_view netrc) {
+  std::vector<NetrcEntry> entries = entries_of(netrc);
+  std::erase_if(entries, [](const NetrcEntry& one) { return one.host.empty(); });
   return entries;
 }
 
@@ -108,10 +108,10 @@ std::string word_of(const std::string& text) {
 
 std::optional<NetrcLogin> find_netrc_login(std::string_view netrc, const http::Url& to) {
   if (to.scheme != "https") return std::nullopt;
-  const std::vector<Entry> entries = entries_with_host(netrc);
+  const std::vector<NetrcEntry> entries = entries_with_host(netrc);
   const std::string with_port = to.host + ":" + to.port;
   for (const std::string& name : {with_port, to.host}) {
-    for (const Entry& one : entries) {
+    for (const NetrcEntry& one : entries) {
       if (to_lower(one.host) != to_lower(name)) continue;
       const std::string port = name == with_port ? to.port : std::string{};
       return NetrcLogin{{"https", to.host, port}, one.user, one.password};
@@ -122,7 +122,7 @@ std::optional<NetrcLogin> find_netrc_login(std::string_view netrc, const http::U
 
 std::string narrowed_netrc(std::string_view netrc, const std::vector<std::string>& hosts) {
   std::string text;
-  for (const Entry& one : entries_with_host(netrc)) {
+  for (const NetrcEntry& one : entries_with_host(netrc)) {
     const auto is_it = [&](const std::string& host) {
       return to_lower(host) == to_lower(one.host);
     };
@@ -134,9 +134,9 @@ std::string narrowed_netrc(std::string_view netrc, const std::vector<std::string
 }
 
 bool has_default(std::string_view netrc) {
-  const std::vector<Entry> entries = entries_of(netrc);
+  const std::vector<NetrcEntry> entries = entries_of(netrc);
   return std::any_of(entries.begin(), entries.end(),
-                     [](const Entry& one) { return one.host.empty(); });
+                     [](const NetrcEntry& one) { return one.host.empty(); });
 }
 
 }  // namespace mlenv

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxString = 255;    // fsconfig(2): a value and its NUL take 256 bytes
 constexpr std::size_t kMaxOptions = 4095;  // mount(2): one page with its NUL
 
-struct Refusal {
+struct MountRefusal {
   int error = 0;
   std::string detail;  ///< the kernel's own words; may be empty
 };
@@ -67,7 +67,7 @@ class Context {
   void set(const char* flag) {
     if (!refusal_ && ::fsconfig(fd_.get(), FSCONFIG_SET_FLAG, flag, nullptr, 0) != 0) refuse();
   }
-  std::optional<Refusal> mount_at(const char* target) {
+  std::optional<MountRefusal> mount_at(const char* target) {
     if (!refusal_ && ::fsconfig(fd_.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) refuse();
     if (refusal_) return refusal_;
     const Fd mount{::fsmount(fd_.get(), FSMOUNT_CLOEXEC, 0)};
@@ -80,13 +80,13 @@ class Context {
  private:
   void refuse() {
     const int error = errno;
-    refusal_ = Refusal{error, fd_ ? kernel_words(fd_.get()) : ""};
+    refusal_ = MountRefusal{error, fd_ ? kernel_words(fd_.get()) : ""};
   }
   Fd fd_;
-  std::optional<Refusal> refusal_;
+  std::optional<MountRefusal> refusal_;
 };
 
-std::optional<Refusal> mount_appending(const Overlay& overlay) {
+std::optional<MountRefusal> mount_appending(const Overlay& overlay) {
   Context context;
   context.set("source", "overlay");
   for (std::size_t i = overlay.lowers.size(); i-- > 0;) {  // the top one first
@@ -102,7 +102,7 @@ std::optional<Refusal> mount_appending(const Overlay& overlay) {
   return context.mount_at("root");
 }
 
-std::optional<Refusal> mount_with_short_names(const Overlay& overlay) {
+std::optional<MountRefusal> mount_with_short_names(const Overlay& overlay) {
   std::string options = "lowerdir=";
   for (std::size_t i = overlay.lowers.size(); i-- > 0;) {
     link_short_name(overlay, i);
@@ -111,12 +111,12 @@ std::optional<Refusal> mount_with_short_names(const Overlay& overlay) {
   options += ",upperdir=upper,workdir=work,index=off";
   if (!overlay.lasting) options += ",volatile";
   if (overlay.user_xattr) options += ",userxattr";
-  if (options.size() > kMaxOptions) return Refusal{E2BIG, "too many layers for mount(2)"};
+  if (options.size() > kMaxOptions) return MountRefusal{E2BIG, "too many layers for mount(2)"};
   if (::mount("overlay", "root", "overlay", 0, options.c_str()) == 0) return std::nullopt;
-  return Refusal{errno, ""};
+  return MountRefusal{errno, ""};
 }
 
-Error no_overlay(const Overlay& overlay, const Refusal& refusal) {
+Error no_overlay(const Overlay& overlay, const MountRefusal& refusal) {
   Error error = failure("no-overlay", "cannot stack the image's {} layers on `{}`",
                         overlay.lowers.size(), overlay.folder.string());
   std::string cause = errno_text(refusal.error);
@@ -162,7 +162,7 @@ fs::path mount_overlay(const Overlay& wanted) {
   if (::chdir(overlay.folder.c_str()) != 0) {
     throw os_error(errno, "cannot enter `{}`", overlay.folder.string());
   }
-  std::optional<Refusal> refusal;
+  std::optional<MountRefusal> refusal;
   if (overlay.method != OverlayMethod::short_names) refusal = mount_appending(overlay);
   // Kernels before 6.7 answer `lowerdir+` with EINVAL; mount(2) has the last word on what is wrong.
   if (overlay.method == OverlayMethod::short_names ||

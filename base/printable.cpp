@@ -26,7 +26,7 @@ bool is_harmful(char32_t code) {
          code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
-std::string as_text(const Character& character) {
+std::string text_escape(const Character& character) {
   if (character.code == '\n') return "\\n";
   if (character.code == '\t') return "\\t";
   const auto code = static_cast<std::uint32_t>(character.code);
@@ -34,7 +34,7 @@ std::string as_text(const Character& character) {
   return fmt::format("\\u{{{:x}}}", code);
 }
 
-std::string as_json(const Character& character) {
+std::string json_escape(const Character& character) {
   return fmt::format("\\u{:04x}", static_cast<std::uint32_t>(character.code));
 }
 
@@ -57,10 +57,10 @@ std::string escaped(std::string_view text, std::string_view kept,
 
 }  // namespace
 
-std::string printable(std::string_view text) { return escaped(text, {}, as_text); }
+std::string printable(std::string_view text) { return escaped(text, {}, text_escape); }
 
-std::string printable_lines(std::string_view text) { return escaped(text, "\n\t", as_text); }
+std::string printable_lines(std::string_view text) { return escaped(text, "\n\t", text_escape); }
 
-std::string printable_json(std::string_view json) { return escaped(json, "\n\t", as_json); }
+std::string printable_json(std::string_view json) { return escaped(json, "\n\t", json_escape); }
 
 }  // namespace mlenv

@@ -12,6 +12,9 @@
 
 namespace mlenv {
 
+/// A status of a process that signal n ended is this + n, as a shell has it.
+inline constexpr int kSignalBase = 128;
+
 /// How a process ended. `code` is its exit status, or 128+n after signal n.
 struct Exit {
   int code = 0;

@@ -14,7 +14,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kPrefix = "mlenv-scratch-";
+constexpr std::string_view kScratchPrefix = "mlenv-scratch-";
 /// In each: what else has such a name is not touched.
 constexpr const char* kMark = ".mlenv-scratch";
 
@@ -37,7 +37,7 @@ void sweep(const fs::path& root) {
   std::error_code error;
   for (fs::directory_iterator at{root, error}, end; !error && at != end; at.increment(error)) {
     const fs::path& path = at->path();
-    if (!has_temporary_name(path.filename().string(), kPrefix)) continue;
+    if (!has_temporary_name(path.filename().string(), kScratchPrefix)) continue;
     if (!is_own_folder(path) || !is_own_file(path / kMark)) continue;
     const Fd lock = lock_folder(path);
     if (!lock) continue;
@@ -55,12 +55,12 @@ ScratchFolder::Parts ScratchFolder::make(const fs::path& root) {
   constexpr int kMost = 10;  // each time somebody else's sweep came between
   sweep(root);
   for (int i = 1; i < kMost; ++i) {
-    TemporaryFolder folder{root, kPrefix};
+    TemporaryFolder folder{root, kScratchPrefix};
     Fd lock = lock_folder(folder.path());
     if (lock) write_file(folder.path() / kMark, "", /*durable=*/false);
     if (lock) return {std::move(lock), std::move(folder)};
   }
-  return {Fd{}, TemporaryFolder{root, kPrefix}};
+  return {Fd{}, TemporaryFolder{root, kScratchPrefix}};
 }
 
 }  // namespace mlenv

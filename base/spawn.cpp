@@ -112,8 +112,7 @@ pid_t spawn(const Command& command, Leads leads) {
 }
 
 Exit decoded_exit(int status) {
-  constexpr int kSignalled = 128;
-  if (WIFSIGNALED(status)) return {kSignalled + WTERMSIG(status), true};
+  if (WIFSIGNALED(status)) return {kSignalBase + WTERMSIG(status), true};
   return {WEXITSTATUS(status), false};
 }
 

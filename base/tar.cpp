@@ -27,7 +27,7 @@ constexpr Field kLink{157, 100};
 constexpr Field kMagic{257, 8};
 constexpr Field kDeviceMajor{329, 8};
 constexpr Field kDeviceMinor{337, 8};
-constexpr Field kPrefix{345, 155};
+constexpr Field kNamePrefix{345, 155};
 
 constexpr std::string_view kPaxName = "././@PaxHeader";
 constexpr char kPaxType = 'x';
@@ -130,12 +130,12 @@ char type_flag(TarEntry::Type type) {
 void put_path(Block& block, PaxRecords& pax, const std::string& path) {
   block.text(kName, path);
   if (path.size() <= kName.length) return;
-  const std::size_t last = std::min(kPrefix.length, path.size() - 2);
+  const std::size_t last = std::min(kNamePrefix.length, path.size() - 2);
   const std::size_t slash = path.rfind('/', last);
   if (slash != std::string::npos && slash > 0 && path.size() - slash - 1 <= kName.length) {
     block.text(kName, std::string(kName.length, '\0'));
     block.text(kName, std::string_view(path).substr(slash + 1));
-    block.text(kPrefix, std::string_view(path).substr(0, slash));
+    block.text(kNamePrefix, std::string_view(path).substr(0, slash));
     return;
   }
   pax["path"] = path;

@@ -64,7 +64,7 @@ void read_xattrs(archive_entry* entry, TarEntry& result) {
   }
 }
 
-std::string text_of(const char* text, const char* what) {
+std::string required_text(const char* text, const char* what) {
   if (text == nullptr) throw bad_tar(fmt::format("an entry has no {}", what));
   return text;
 }
@@ -72,12 +72,12 @@ std::string text_of(const char* text, const char* what) {
 TarEntry convert(archive_entry* entry) {
   const PlainNames plain;
   TarEntry result;
-  result.path = clean_path(text_of(archive_entry_pathname(entry), "name"));
+  result.path = clean_path(required_text(archive_entry_pathname(entry), "name"));
   result.type = type_of(entry, result.path);
   if (result.type == TarEntry::Type::hardlink) {
     result.link = clean_path(archive_entry_hardlink(entry));
   } else if (result.type == TarEntry::Type::symlink) {
-    result.link = text_of(archive_entry_symlink(entry), "link target");
+    result.link = required_text(archive_entry_symlink(entry), "link target");
   }
   const auto uid = archive_entry_uid(entry);
   const auto gid = archive_entry_gid(entry);
@@ -268,7 +268,7 @@ void read_deb(const fs::path& path, const Take& control, const Take& data) {
     bool versioned = false;
     bool controlled = false;
     while (archive_entry* entry = reader.next()) {
-      const std::string name = text_of(archive_entry_pathname(entry), "name");
+      const std::string name = required_text(archive_entry_pathname(entry), "name");
       ArchiveData member = reader.data();
       const Part part = part_of(name);
       if (name == "debian-binary") {

@@ -1,5 +1,7 @@
 #pragma once
 // Text as bytes: ASCII alone is told apart, whatever the locale.
+#include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,21 @@ std::string_view trim(std::string_view text);
 
 /// The parts between separators, empty ones too: one more than there are separators.
 std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// The text as a decimal number; nothing where more or something else is there, or it is too large.
+template <class Value>
+std::optional<Value> number_from(std::string_view text) {
+  Value value{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end) return std::nullopt;
+  return value;
+}
+
+/// What stands before the first line end.
+inline std::string_view first_line(std::string_view text) {
+  return text.substr(0, text.find('\n'));
+}
 
 /// Pointers to each, and a null behind them, as exec wants it. They hold as long as the strings do.
 std::vector<char*> c_strings(const std::vector<std::string>& strings);

@@ -15,13 +15,13 @@ namespace {
 
 /// Levels beside the top that stay open.
 constexpr std::size_t kOpenLevels = 16;
-constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+constexpr int kReadableFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
 /// By the device: what is mounted there of the same file system is not told apart.
 Fd open_without_openat2(int folder, const std::string& name) {
   struct stat above {};
   struct stat below {};
-  Fd fd{::openat(folder, name.c_str(), kFolder)};
+  Fd fd{::openat(folder, name.c_str(), kReadableFolder)};
   if (!fd) return fd;
   if (::fstat(folder, &above) != 0 || ::fstat(fd.get(), &below) != 0) return {};
   if (above.st_dev == below.st_dev) return fd;
@@ -103,7 +103,7 @@ class Walker {
       return false;
     }
     if (!walk_.visit(entry) || !S_ISDIR(entry.status.st_mode)) return false;
-    Fd below = walk_.enter_mounts ? Fd{::openat(folder, name_.c_str(), kFolder)}
+    Fd below = walk_.enter_mounts ? Fd{::openat(folder, name_.c_str(), kReadableFolder)}
                                   : open_folder_in(folder, name_);
     if (!below || !chain_.push(std::move(below), name_)) {
       if (errno != EXDEV) cannot(errno);
@@ -146,7 +146,7 @@ class Walker {
 
 Fd open_folder_in(int folder, const std::string& name) {
   open_how how{};
-  how.flags = static_cast<std::uint64_t>(kFolder);
+  how.flags = static_cast<std::uint64_t>(kReadableFolder);
   how.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
   while (true) {
     const long fd = ::syscall(SYS_openat2, folder, name.c_str(), &how, sizeof how);
@@ -184,7 +184,7 @@ void FolderChain::close_outer() {
 void FolderChain::open_parent() {
   Level& above = parent();
   if (above.stream) return;
-  Fd folder{::openat(fd(inner()), "..", kFolder)};
+  Fd folder{::openat(fd(inner()), "..", kReadableFolder)};
   struct stat status {};
   if (!folder || ::fstat(folder.get(), &status) != 0) {
     throw os_error(errno, "cannot go back from `{}`", short_path(shown_, path()));

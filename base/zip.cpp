@@ -75,7 +75,7 @@ void check_name(std::string_view name) {
 }
 
 /// A member together with what is needed to check its local header.
-struct Entry {
+struct ZipEntry {
   ZipMember member;
   std::uint64_t header_offset = 0;
   std::uint16_t flags = 0;
@@ -113,9 +113,9 @@ void check_sizes(const ZipMember& member) {
   }
 }
 
-Entry read_entry(Fields& fields) {
+ZipEntry read_entry(Fields& fields) {
   if (fields.u32() != kCentralSignature) throw bad_zip("its directory is malformed");
-  Entry entry;
+  ZipEntry entry;
   const std::uint16_t made_by = fields.u16();
   (void)fields.u16();  // version needed
   entry.flags = fields.u16();
@@ -147,12 +147,12 @@ Entry read_entry(Fields& fields) {
   return entry;
 }
 
-bool agrees(std::uint64_t local, std::uint64_t central, bool may_be_absent) {
+bool agrees_with_central(std::uint64_t local, std::uint64_t central, bool may_be_absent) {
   return local == central || (may_be_absent && (local == 0 || local == kIn64));
 }
 
 /// Reads the local header: sets the data's offset, checks that it says what the directory says.
-void locate(const File& file, Entry& entry, Bytes& buffer) {
+void locate(const File& file, ZipEntry& entry, Bytes& buffer) {
   ZipMember& member = entry.member;
   buffer.resize(kLocalBytes + member.name.size());
   file.read(entry.header_offset, buffer);
@@ -178,19 +178,20 @@ void locate(const File& file, Entry& entry, Bytes& buffer) {
       name_length == member.name.size() && as_text(fields.bytes(name_length)) == member.name;
   if (!same_name || method_of(method, member.name) != member.method ||
       (flags & kFlagEncrypted) != 0 || ((flags ^ entry.flags) & kFlagDescriptor) != 0 ||
-      !agrees(crc, member.crc32, later) || !agrees(extent.size_bytes, member.size_bytes, later) ||
-      !agrees(extent.compressed_bytes, member.compressed_bytes, later)) {
+      !agrees_with_central(crc, member.crc32, later) ||
+      !agrees_with_central(extent.size_bytes, member.size_bytes, later) ||
+      !agrees_with_central(extent.compressed_bytes, member.compressed_bytes, later)) {
     throw bad_zip("`{}` is described in two ways", member.name);
   }
 }
 
 /// Reads local headers in file order and checks that members lie one after the other.
-void locate_all(const File& file, std::vector<Entry>& entries, std::uint64_t directory_offset) {
+void locate_all(const File& file, std::vector<ZipEntry>& entries, std::uint64_t directory_offset) {
   std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.header_offset < b.header_offset; });
+            [](const ZipEntry& a, const ZipEntry& b) { return a.header_offset < b.header_offset; });
   std::uint64_t end = 0;
   Bytes buffer;
-  for (Entry& entry : entries) {
+  for (ZipEntry& entry : entries) {
     if (entry.header_offset < end) throw bad_zip("`{}` overlaps another member", entry.member.name);
     locate(file, entry, buffer);
     if (entry.member.offset > directory_offset ||
@@ -238,7 +239,7 @@ std::vector<ZipMember> read_zip_directory(int fd) {
   }
   const Bytes raw = file.read(directory.offset, directory.size_bytes);
   Fields fields{raw};
-  std::vector<Entry> entries;
+  std::vector<ZipEntry> entries;
   entries.reserve(static_cast<std::size_t>(directory.members));
   for (std::uint64_t i = 0; i < directory.members; ++i) entries.push_back(read_entry(fields));
   if (fields.left() != 0) throw bad_zip("its directory has more members than it says");
@@ -246,7 +247,7 @@ std::vector<ZipMember> read_zip_directory(int fd) {
 
   std::vector<ZipMember> members;
   members.reserve(entries.size());
-  for (Entry& entry : entries) members.push_back(std::move(entry.member));
+  for (ZipEntry& entry : entries) members.push_back(std::move(entry.member));
   std::sort(members.begin(), members.end(),
             [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
   check_names(members);

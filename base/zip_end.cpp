@@ -47,7 +47,7 @@ std::optional<Directory> read_directory64(const File& file, std::uint64_t end) {
 }
 
 /// Whether each field of the short end record says the same as the ZIP64 one, or that it is there.
-bool agrees(const Directory& narrow, const Directory& wide) {
+bool ends_agree(const Directory& narrow, const Directory& wide) {
   return (narrow.members == 0xFFFF || narrow.members == wide.members) &&
          (narrow.size_bytes == kIn64 || narrow.size_bytes == wide.size_bytes) &&
          (narrow.offset == kIn64 || narrow.offset == wide.offset);
@@ -75,7 +75,7 @@ Directory find_directory(const File& file) {
     const std::uint64_t end = tail_offset + at;
     const std::optional<Directory> wide = read_directory64(file, end);
     if (wide) {
-      if (!agrees(directory, *wide)) throw bad_zip("its two end records contradict each other");
+      if (!ends_agree(directory, *wide)) throw bad_zip("its two end records contradict each other");
       return *wide;
     }
     if (disk != 0 || start_disk != 0 || here != directory.members) {

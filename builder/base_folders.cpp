@@ -9,10 +9,10 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kSchema = "mlenv.folders/1";
+constexpr std::string_view kFoldersSchema = "mlenv.folders/1";
 
 bool recall_folders(const Store& store, const Digest& key, BaseFolders& folders) {
-  return recall(store, key, kSchema, [&](const nlohmann::json& record) {
+  return recall(store, key, kFoldersSchema, [&](const nlohmann::json& record) {
     for (const auto& [path, item] : record.at("folders").items()) {
       folders[path] = {item.at("link").get<std::string>(), item.at("mode").get<std::uint32_t>(),
                        item.at("uid").get<std::uint64_t>(), item.at("gid").get<std::uint64_t>()};
@@ -26,7 +26,7 @@ void remember_folders(Store& store, const Digest& key, const BaseFolders& folder
   for (const auto& [path, one] : folders) {
     items[path] = {{"link", one.link}, {"mode", one.mode}, {"uid", one.uid}, {"gid", one.gid}};
   }
-  remember(store, key, kSchema, {{"folders", items}});
+  remember(store, key, kFoldersSchema, {{"folders", items}});
 }
 
 /// Forgets what is below `path`.

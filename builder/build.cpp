@@ -25,7 +25,7 @@
 namespace mlenv {
 namespace {
 
-constexpr unsigned kDownloads = 8;
+constexpr unsigned kBuildDownloads = 8;
 
 class Build {
  public:
@@ -154,7 +154,7 @@ class Build {
   void fetch_and_make() {
     const unsigned jobs = options_.jobs != 0 ? options_.jobs : usable_processors();
     inputs_.locate(wheels_needed());
-    Pool downloads{kDownloads};
+    Pool downloads{kBuildDownloads};
     Pool work{jobs};
     work_ = &work;
     TaskGroup group;

@@ -21,7 +21,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::hours kDeadline{4};
+constexpr std::chrono::hours kHookDeadline{4};
 constexpr std::int64_t kOldestZipTime = 315532800;  ///< 1980: zip files know no earlier time
 constexpr std::size_t kShownOutput = 2000;
 
@@ -232,7 +232,7 @@ void BuildWorkshop::run(const std::string& hook) {
     // Never the recorded kind: that one goes without namespaces where it must, and would leave a
     // package's code the network.
     Sandbox sandbox(command);
-    return sandbox.wait(kDeadline);
+    return sandbox.wait(kHookDeadline);
   }();
   if (!exit) throw failed("it did not end within four hours");
   if (exit->code == 0) return;

@@ -20,7 +20,7 @@ namespace {
 
 using AddressKind = PackageAddress::Kind;
 
-LockedSource described(const PackageAddress& address, Digest digest) {
+LockedSource source_described(const PackageAddress& address, Digest digest) {
   LockedSource source{{}, {}, {}, 0, std::move(digest), {}};
   source.subdirectory = address.subdirectory;
   return source;
@@ -50,7 +50,7 @@ void move_into(const fs::path& from, const fs::path& to) {
 }
 
 /// In the cache, by its digest: a copy that nobody writes while it is used.
-fs::path keep(const fs::path& cache, const Digest& digest, const fs::path& from) {
+fs::path keep_in_cache(const fs::path& cache, const Digest& digest, const fs::path& from) {
   fs::path path = cache / "sources" / digest.hex();
   move_into(from, path);
   return path;
@@ -61,7 +61,7 @@ DirectSource git(const PackageAddress& address, const std::string& commit,
   const std::string found =
       commit.empty() ? find_git_commit(address.place, address.reference, place.progress) : commit;
   SourceTree tree = provide_git_tree(address.place, found, expected, place.cache, place.progress);
-  LockedSource locked = described(address, tree.digest());
+  LockedSource locked = source_described(address, tree.digest());
   locked.git = address.place;
   locked.reference = address.reference;
   locked.commit = found;
@@ -73,7 +73,7 @@ DirectSource path(const DirectRequirement& wanted, const BuildPlace& place) {
   const fs::path found = find_direct_path(wanted);
   if (!address.is_wheel() && !address.is_archive()) {
     SourceTree tree = read_project_tree(*wanted.recipe, address.place);
-    LockedSource locked = described(address, tree.digest());
+    LockedSource locked = source_described(address, tree.digest());
     locked.path = address.place;
     return of_tree(std::move(locked), std::move(tree));
   }
@@ -82,9 +82,9 @@ DirectSource path(const DirectRequirement& wanted, const BuildPlace& place) {
   const fs::path own = aside.path() / "file";
   fs::copy_file(found, own);
   const Digest digest = digest_of_file(own);
-  LockedSource locked = described(address, digest);
+  LockedSource locked = source_described(address, digest);
   locked.path = address.place;
-  return of_file(std::move(locked), address, keep(place.cache, digest, own));
+  return of_file(std::move(locked), address, keep_in_cache(place.cache, digest, own));
 }
 
 DirectSource url(const DirectRequirement& wanted, const std::optional<Digest>& expected,
@@ -104,9 +104,9 @@ DirectSource url(const DirectRequirement& wanted, const std::optional<Digest>& e
       place.http.download({address.place, known, std::nullopt, {}, {}}, out.get(), {});
     }
     digest = digest_of_file(own);
-    kept = keep(place.cache, digest, own);
+    kept = keep_in_cache(place.cache, digest, own);
   }
-  LockedSource locked = described(address, digest);
+  LockedSource locked = source_described(address, digest);
   locked.url = address.place;
   return of_file(std::move(locked), address, kept);
 }

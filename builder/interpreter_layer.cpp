@@ -26,7 +26,7 @@ bool is_bytecode(std::string_view path) {
 }
 
 /// Where a link leads stays below the interpreter's own folder.
-bool leads_out(const TarEntry& entry) {
+bool is_outside_link(const TarEntry& entry) {
   const fs::path own{kOwnPython};
   const fs::path at = own / fs::path(entry.path).parent_path();
   const std::string target = (at / entry.link).lexically_normal().string();
@@ -54,7 +54,7 @@ void unpack(const InterpreterJob& job, const fs::path& root) {
         entry.mode = executable ? 0755 : 0644;
         break;
       case TarEntry::Type::symlink:
-        if (leads_out(given)) throw bad_python(given.path, "a link out of it");
+        if (is_outside_link(given)) throw bad_python(given.path, "a link out of it");
         break;
       case TarEntry::Type::hardlink:
         entry.link = below + given.link;

@@ -72,7 +72,7 @@ void check_meetings(const Recipe& recipe, const std::vector<Found>& all) {
   }
 }
 
-Digest digest_of(const std::vector<ProjectFile>& files) {
+Digest files_digest(const std::vector<ProjectFile>& files) {
   std::string text = "mlenv files 1\n";
   for (const ProjectFile& file : files) {
     const char kind = file.kind == ProjectFile::Kind::folder    ? 'd'
@@ -102,11 +102,11 @@ FilesPart make_part(const std::vector<Found*>& sources) {
       std::unique(files.begin(), files.end(),
                   [](const ProjectFile& a, const ProjectFile& b) { return a.path == b.path; }),
       files.end());
-  const Digest digest = digest_of(files);
+  const Digest digest = files_digest(files);
   return {title_of(sources), std::move(files), digest};
 }
 
-std::vector<FilesPart> split(std::vector<Found>& all) {
+std::vector<FilesPart> into_parts(std::vector<Found>& all) {
   std::uint64_t bound = kOwnFilesBytes;
   const auto is_large = [&](const Found& found) { return found.bytes() >= bound; };
   while (std::count_if(all.begin(), all.end(), is_large) >
@@ -174,7 +174,7 @@ ProjectFiles collect_files(const Recipe& recipe, Pool& pool) {
   });
   check_meetings(recipe, all);
   hash_files(all, pool);
-  project.parts = split(all);
+  project.parts = into_parts(all);
   std::string text = "mlenv project 1\n";
   for (const FilesPart& part : project.parts) {
     text += fmt::format("{}:{} {}\n", part.title.size(), part.title, part.digest.hex());

@@ -31,7 +31,7 @@ struct WheelAt {
 };
 
 /// Into the store; what of it a lock holds.
-LockedWheel keep(Store& store, const WheelAt& at, const Lock& base) {
+LockedWheel keep_wheel(Store& store, const WheelAt& at, const Lock& base) {
   const auto& [path, file, wanted, version] = at;
   const auto name = parse_wheel_name(file);
   const bool same = name && normalise_wheel_name(name->name) == wanted &&
@@ -179,7 +179,7 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::make(
   workshop.unpack(lay);
   const fs::path made = workshop.wheel();
   LockedWheel wheel =
-      keep(place_.store, {made, made.filename().string(), source.name, source.version}, base);
+      keep_wheel(place_.store, {made, made.filename().string(), source.name, source.version}, base);
   source.version = wheel.version;
   for (LockedWheel& tool : tools.wheels) {
     tool.requested = false;
@@ -289,7 +289,7 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::take_wheel(const DirectRequ
     conflict.hint = "name a wheel that is, or the source that it can be built from";
     return conflict;
   }
-  LockedWheel wheel = keep(place_.store, {path, source.file, wanted.name, {}}, base);
+  LockedWheel wheel = keep_wheel(place_.store, {path, source.file, wanted.name, {}}, base);
   source.version = wheel.version;
   require_promised(wanted, source);
   const fs::path kept = place_.store.path_of(wheel.digest).value();
@@ -362,14 +362,15 @@ void ReleaseBuilder::rebuild(const LockedWheel& wheel, const Lock& lock) {
   const DirectSource brought = is_file ? file_again(*source, lock) : bring_again(*source);
   const auto made = [&] {
     if (source->file == wheel.file) {
-      return keep(place_.store, {brought.file, wheel.file, wheel.name, wheel.version}, lock);
+      return keep_wheel(place_.store, {brought.file, wheel.file, wheel.name, wheel.version}, lock);
     }
     const Activity activity(place_.progress, "build " + source->shown(), 0, "");
     BuildWorkshop workshop(place_, lock, source->shown(), source->subdirectory);
     workshop.unpack(brought.lay);
     workshop.equip(tools_of(*source, lock), {});
     const fs::path path = workshop.wheel();
-    return keep(place_.store, {path, path.filename().string(), wheel.name, wheel.version}, lock);
+    return keep_wheel(place_.store, {path, path.filename().string(), wheel.name, wheel.version},
+                      lock);
   }();
   if (made.digest == wheel.digest && made.file == wheel.file) return;
   throw failure("wheel-differs", "`{}` built here is not the one of the lock", source->shown())

@@ -6,12 +6,12 @@
 
 namespace mlenv {
 namespace {
-constexpr std::string_view kSchema = "mlenv.layers/1";
+constexpr std::string_view kLayersSchema = "mlenv.layers/1";
 }  // namespace
 
 std::optional<std::vector<Layer>> find_layers(const Store& store, const Digest& key) {
   std::vector<Layer> layers;
-  const bool known = recall(store, key, kSchema, [&](const nlohmann::json& record) {
+  const bool known = recall(store, key, kLayersSchema, [&](const nlohmann::json& record) {
     for (const nlohmann::json& item : record.at("layers")) {
       Layer layer{.blob = {item.at("mediaType").get<std::string>(),
                            Digest::parse(item.at("digest").get<std::string>()),
@@ -38,7 +38,7 @@ void remember_layers(Store& store, const Digest& key, const std::vector<Layer>& 
                      {"tar_bytes", layer.tar_bytes},
                      {"title", layer.title}});
   }
-  remember(store, key, kSchema, {{"layers", items}});
+  remember(store, key, kLayersSchema, {{"layers", items}});
 }
 
 }  // namespace mlenv

@@ -23,7 +23,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::minutes kDeadline{60};
+constexpr std::chrono::minutes kInstallDeadline{60};
 /// Containers have their own /run, so nothing of it is kept.
 constexpr std::string_view kArchives = "/run/mlenv-packages";
 
@@ -98,7 +98,7 @@ class SystemRun {
     command.mounts.push_back({archives(), std::string(kArchives), true});
     command.overlay = lent_.stacked(scratch_.path());
     Activity activity{progress_, "installing packages", packages_.size(), "packages"};
-    return run_recorded(command, owners_.owners(), kDeadline, [&](std::string_view text) {
+    return run_recorded(command, owners_.owners(), kInstallDeadline, [&](std::string_view text) {
       activity.advance(debian::count_set_up(text));
     });
   }

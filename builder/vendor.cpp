@@ -13,10 +13,10 @@
 namespace mlenv {
 namespace {
 
-constexpr unsigned kDownloads = 8;
+constexpr unsigned kVendorDownloads = 8;
 
 /// One file, and how it is had.
-struct Wanted {
+struct WantedFile {
   VendoredFile what;
   std::function<std::unique_ptr<Source>()> open;
 };
@@ -43,7 +43,7 @@ class Vendor {
   std::vector<VendoredFile> run() {
     make_folders(folder_);
     list();
-    Pool pool{kDownloads};
+    Pool pool{kVendorDownloads};
     pool.for_each(wanted_.size(), [&](std::size_t i) {
       VendoredFile& what = wanted_[i].what;
       what.fetched = !is_intact(what.path, what.file.size_bytes, what.file.digest);
@@ -53,7 +53,7 @@ class Vendor {
       what.fetched = !is_intact(what.path, what.file.size_bytes, what.file.digest);
     });
     std::set<std::string> names;
-    for (const Wanted& one : wanted_) {
+    for (const WantedFile& one : wanted_) {
       if (one.what.fetched) names.insert(one.what.path.filename().string());
     }
     mark_vendored(folder_, names);
@@ -65,7 +65,7 @@ class Vendor {
     }
     std::vector<VendoredFile> files;
     files.reserve(wanted_.size());
-    for (Wanted& one : wanted_) files.push_back(std::move(one.what));
+    for (WantedFile& one : wanted_) files.push_back(std::move(one.what));
     std::sort(files.begin(), files.end(),
               [](const VendoredFile& a, const VendoredFile& b) { return a.path < b.path; });
     return files;
@@ -106,7 +106,7 @@ class Vendor {
   }
 
   bool is_missing(const Digest& digest) const {
-    return std::any_of(wanted_.begin(), wanted_.end(), [&](const Wanted& one) {
+    return std::any_of(wanted_.begin(), wanted_.end(), [&](const WantedFile& one) {
       return one.what.fetched && one.what.file.digest == digest;
     });
   }
@@ -153,7 +153,7 @@ class Vendor {
     if (gone) throw Error{*std::move(gone)};
   }
 
-  static void write(const Wanted& one) {
+  static void write(const WantedFile& one) {
     const LockedFile& file = one.what.file;
     const std::unique_ptr<Source> source = one.open();
     AtomicFile target{one.what.path};
@@ -170,7 +170,7 @@ class Vendor {
   Inputs& inputs_;
   Progress& progress_;
   std::map<std::string, Digest> names_;
-  std::vector<Wanted> wanted_;
+  std::vector<WantedFile> wanted_;
 };
 
 }  // namespace

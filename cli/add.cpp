@@ -17,7 +17,7 @@
 namespace mlenv::cli {
 namespace {
 
-struct Options {
+struct AddWords {
   std::vector<std::string> packages;
   std::string recipe = "recipe.yaml";
   bool system = false;
@@ -37,15 +37,15 @@ LockOutcome relock(Ui& ui, const Recipe& before, const Recipe& after) {
   return outcome;
 }
 
-std::string sentence(const PackageEdit& change, std::string_view key) {
+std::string edit_sentence(const PackageEdit& change, std::string_view key) {
   if (!change.before) return fmt::format("added `{}` to `{}`", *change.after, key);
   if (!change.after) return fmt::format("removed `{}` from `{}`", *change.before, key);
   if (change.none()) return fmt::format("`{}` is in `{}` already", *change.before, key);
   return fmt::format("`{}` in `{}` is now `{}`", *change.before, key, *change.after);
 }
 
-void answer_as_json(const Options& options, std::string_view key, const RecipeEdit& edit,
-                    const std::optional<LockOutcome>& outcome, const Ui& ui) {
+void answer_edit_json(const AddWords& options, std::string_view key, const RecipeEdit& edit,
+                      const std::optional<LockOutcome>& outcome, const Ui& ui) {
   nlohmann::json changes = nlohmann::json::array();
   for (const PackageEdit& change : edit.changes) {
     nlohmann::json item{{"package", change.package}, {"before", nullptr}, {"after", nullptr}};
@@ -62,7 +62,7 @@ void answer_as_json(const Options& options, std::string_view key, const RecipeEd
                        {"lock", std::move(lock)}}));
 }
 
-int edit_command(const Options& options, Edit make, Ui& ui) {
+int edit_command(const AddWords& options, Edit make, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const Recipe recipe = read_recipe(options.recipe);
   const PackageList list = options.system ? PackageList::system : PackageList::packages;
@@ -78,10 +78,10 @@ int edit_command(const Options& options, Edit make, Ui& ui) {
     throw;
   }
   if (ui.options.json) {
-    answer_as_json(options, key, *edit, outcome, ui);
+    answer_edit_json(options, key, *edit, outcome, ui);
     return 0;
   }
-  for (const PackageEdit& change : edit->changes) ui.say(sentence(change, key));
+  for (const PackageEdit& change : edit->changes) ui.say(edit_sentence(change, key));
   if (!outcome) return 0;
   ui.answer_lines(outcome->changes);
   ui.say(lock_summary(edit->recipe, *outcome));
@@ -89,7 +89,7 @@ int edit_command(const Options& options, Edit make, Ui& ui) {
 }
 
 Action declare(CLI::App& app, Edit make, const char* what) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AddWords>();
   app.add_option("PACKAGE", options->packages, what)->required();
   take_word_of(app.add_option("--recipe", options->recipe, "recipe file")->capture_default_str(),
                WordKind::recipe);

@@ -21,7 +21,7 @@
 namespace mlenv::cli {
 namespace {
 
-struct Options {
+struct BuildWords {
   std::string recipe = "recipe.yaml";
   BuildChoice choice;
   bool explain = false;
@@ -51,7 +51,7 @@ nlohmann::json build_as_json(const BuildOutcome& outcome) {
           {"steps", steps_as_json(outcome)}};
 }
 
-void answer(const Options& options, const PlatformsOutcome& built, const Ui& ui) {
+void answer_build(const BuildWords& options, const PlatformsOutcome& built, const Ui& ui) {
   if (!ui.options.json) return ui.answer(built.image.digest().str());
   if (!built.image.index) {
     nlohmann::json one = build_as_json(built.outcomes.front());
@@ -76,7 +76,7 @@ void explain(const EarlierBuild& earlier, const PlatformsOutcome& built, const U
 
 /// Where a build pushes to, from its first layer on.
 struct Target {
-  Target(const Options& options, Ui& ui)
+  Target(const BuildWords& options, Ui& ui)
       : reference(Reference::parse(options.push)),
         registry(ui.http(), reference,
                  push_options(registry_options(options.plain_http), reference)),
@@ -109,7 +109,7 @@ unsigned number_of_jobs(const std::string& word) {
                              fmt::format("`{}` is not a number of threads, 1 or more", word));
 }
 
-PlatformsOutcome build_chosen(Ui& ui, const Options& options, const BuildChoice& choice) {
+PlatformsOutcome build_chosen(Ui& ui, const BuildWords& options, const BuildChoice& choice) {
   if (choice.platform == kAllPlatforms) return build_index(ui, options.recipe, choice);
   BuildOutcome outcome = build_recipe(ui, options.recipe, choice);
   Image image = outcome.result.image;
@@ -118,7 +118,7 @@ PlatformsOutcome build_chosen(Ui& ui, const Options& options, const BuildChoice&
   return built;
 }
 
-int build_command(const Options& options, Ui& ui) {
+int build_command(const BuildWords& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const std::vector<Output> outputs = chosen_outputs(ui, options.outputs);
   const std::unique_ptr<Target> target =
@@ -158,14 +158,14 @@ int build_command(const Options& options, Ui& ui) {
   const BuildOutcome& first = built.outcomes.front();
   const bool is_for_here = !built.image.index && first.lock.platform == machine_platform();
   if (is_for_here && !ui.options.json) say_verdict(ui, first.result.image, options.recipe);
-  answer(options, built, ui);
+  answer_build(options, built, ui);
   return 0;
 }
 
 }  // namespace
 
 Action declare_build(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BuildWords>();
   take_word_of(app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str(),
                WordKind::recipe);
   app.add_flag("--locked", options->choice.lock.locked,

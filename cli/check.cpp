@@ -14,9 +14,7 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr int kNo = 3;
-
-struct Options {
+struct CheckWords {
   std::vector<std::string> subjects;
   std::string host;
   std::string fleet;
@@ -51,7 +49,7 @@ std::uint64_t bytes_of(const std::string& text) {
   return value << (10U * power);
 }
 
-Use use_of(const Options& options) {
+Use asked_use(const CheckWords& options) {
   Use use;
   if (options.gpus >= 0) use.gpus = static_cast<unsigned>(options.gpus);
   use.nodes = options.nodes;
@@ -60,7 +58,7 @@ Use use_of(const Options& options) {
   return use;
 }
 
-std::vector<std::string> subjects_of(const Options& options) {
+std::vector<std::string> subjects_of(const CheckWords& options) {
   std::vector<std::string> names = options.subjects;
   if (names.empty()) names.emplace_back("recipe.yaml");
   std::error_code unknown;
@@ -80,7 +78,7 @@ std::vector<std::string> subjects_of(const Options& options) {
   return names;
 }
 
-void take_hosts(const Options& options, Checked& checked) {
+void take_hosts(const CheckWords& options, Checked& checked) {
   if (!options.fleet.empty()) {
     checked.hosts = hosts_in(options.fleet);
   } else {
@@ -88,8 +86,8 @@ void take_hosts(const Options& options, Checked& checked) {
   }
 }
 
-void answer(const Options& options, const Checked& checked,
-            const std::optional<Suggestion>& suggestion, const Ui& ui) {
+void answer_check(const CheckWords& options, const Checked& checked,
+                  const std::optional<Suggestion>& suggestion, const Ui& ui) {
   if (ui.options.json) {
     nlohmann::json all = check_json(checked);
     if (suggestion) all["suggestion"] = suggestion_json(*suggestion);
@@ -103,8 +101,8 @@ void answer(const Options& options, const Checked& checked,
   ui.answer_lines(lines);
 }
 
-int check_command(const Options& options, Ui& ui) {
-  const Use use = use_of(options);
+int check_command(const CheckWords& options, Ui& ui) {
+  const Use use = asked_use(options);
   const std::vector<std::string> names = subjects_of(options);
   Checked checked;
   const SuggestOptions asked{
@@ -124,20 +122,20 @@ int check_command(const Options& options, Ui& ui) {
     suggestion = suggest(ui, now ? &*now : nullptr, checked, {use, options.strict, false}, asked);
     write_suggestion(*suggestion);
   }
-  answer(options, checked, suggestion, ui);
+  answer_check(options, checked, suggestion, ui);
   if (suggestion && suggestion->recipe) {
     const fs::path& path = suggestion->recipe->path;
     ui.say(fmt::format("wrote `{}` and `{}`", path.string(), lock_path(path).string()));
   }
-  if (!options.strict) return checked.any(Severity::blocks) ? kNo : 0;
+  if (!options.strict) return checked.any(Severity::blocks) ? kAnswerIsNo : 0;
   const bool is_sure = !checked.any(Severity::risks) && !checked.leaves_open(Severity::risks);
-  return is_sure ? 0 : kNo;
+  return is_sure ? 0 : kAnswerIsNo;
 }
 
 }  // namespace
 
 Action declare_check(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckWords>();
   take_word_of(app.add_option("SUBJECT", options->subjects,
                               "image of the store, lock, recipe, or facts of an image (.json); by "
                               "default recipe.yaml"),

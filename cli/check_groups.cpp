@@ -9,7 +9,7 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr std::size_t kMostNamed = 6;
+constexpr std::size_t kMostGroupHosts = 6;
 
 }  // namespace
 
@@ -70,7 +70,7 @@ std::string holds_for(const Checked& checked, const std::vector<const Cell*>& ce
       if (cell->subject == &subject) hosts.push_back(cell->host->name);
     }
     if (hosts.empty()) continue;
-    std::string text = listed(hosts, kMostNamed);
+    std::string text = listed(hosts, kMostGroupHosts);
     if (checked.subjects.size() > 1) text = fmt::format("{} on {}", subject.shown, text);
     texts.push_back(std::move(text));
   }

@@ -18,7 +18,6 @@ namespace mlenv::cli {
 namespace {
 
 constexpr std::string_view kFactsEnd = ".json";
-constexpr std::string_view kLockEnd = ".lock";
 
 Error no_file(const std::string& argument) {
   return failure("absent", "there is no file `{}`", argument)

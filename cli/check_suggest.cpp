@@ -11,11 +11,10 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr std::string_view kLockEnd = ".lock";
 /// Each may ask the indexes.
 constexpr std::size_t kMostTries = 5;
 
-bool is_there(const fs::path& path) {
+bool stands_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(fs::symlink_status(path, ignored));
 }
@@ -26,7 +25,7 @@ fs::path recipe_path_of(const std::string& argument) {
   if (!argument.ends_with(kLockEnd)) return {};
   for (const char* ending : {".yaml", ".yml"}) {
     fs::path beside = fs::path(argument).replace_extension(ending);
-    if (is_there(beside)) return beside;
+    if (stands_there(beside)) return beside;
   }
   return {};
 }
@@ -36,7 +35,7 @@ fs::path output_of(const SuggestOptions& options, const fs::path& recipe) {
   return recipe.parent_path() / (recipe.stem().string() + ".suggested.yaml");
 }
 
-fs::path folder_of(const fs::path& path) {
+fs::path real_folder(const fs::path& path) {
   std::error_code ignored;
   const fs::path folder = fs::absolute(path).lexically_normal().parent_path();
   const fs::path real = fs::canonical(folder, ignored);
@@ -49,7 +48,7 @@ void check_output(const SuggestOptions& options, const fs::path& recipe) {
     throw usage_error("bad-output", "`{}` is no recipe's name", output.string())
         .hint("let it end in `.yaml`; the recipe to check comes before `--suggest`");
   }
-  if (folder_of(output) != folder_of(recipe)) {
+  if (real_folder(output) != real_folder(recipe)) {
     throw usage_error("bad-output", "`{}` lies in another folder than `{}`", output.string(),
                       recipe.string())
         .because("what a recipe names by path lies in its own folder")
@@ -57,7 +56,7 @@ void check_output(const SuggestOptions& options, const fs::path& recipe) {
   }
   std::error_code ignored;
   for (const fs::path& path : {output, lock_path(output)}) {
-    if (!is_there(path) || (options.force && !fs::is_directory(path, ignored))) continue;
+    if (!stands_there(path) || (options.force && !fs::is_directory(path, ignored))) continue;
     throw usage_error("recipe-exists", "there is a `{}` already", path.string())
         .hint("`--suggest FILE` names another file, --force writes over this one");
   }
@@ -117,12 +116,12 @@ std::size_t served(const Checked& checked, const Demand& demand) {
 }
 
 /// Its first sentence, without the places that follow.
-std::string headline_of(const Error& error) {
+std::string first_sentence(const Error& error) {
   return error.frames().empty() ? std::string(error.what()) : error.frames().front();
 }
 
 /// ``cuda: "12.8"` (torch 2.10 for CUDA 12.8)``
-std::string sentence(const Recipe& recipe, const Proposal& proposal) {
+std::string proposal_words(const Recipe& recipe, const Proposal& proposal) {
   return fmt::format("{} ({})", shown(recipe, proposal.change), proposal.build);
 }
 
@@ -144,7 +143,7 @@ class Suggesting {
 
  private:
   bool attempt(const Proposal& proposal, Suggestion& out) {
-    const std::string what = sentence(now_.recipe, proposal);
+    const std::string what = proposal_words(now_.recipe, proposal);
     Activity activity(ui_.progress(), "trying " + what);
     const auto failed = [&](const std::string& why) {
       activity.result("no");
@@ -163,7 +162,7 @@ class Suggesting {
     } catch (const Error& error) {
       // What stands against one change may not stand against the next, whatever it is.
       if (error.kind() == Kind::internal) throw;
-      std::string why = headline_of(error);
+      std::string why = first_sentence(error);
       if (error.frames().size() > 1) why += ": " + error.frames()[1];
       return failed(error.hint().empty() ? why : fmt::format("{}; {}", why, error.hint()));
     }
@@ -230,12 +229,12 @@ std::vector<Suggestion::Remedy> remedies(const RecipeNow* now, const Checked& ch
     } else if (const auto found = driver_remedy(now->recipe, here, demand)) {
       remedy.driver = found->driver;
       if (found->with) {
-        remedy.change = sentence(now->recipe, *found->with);
+        remedy.change = proposal_words(now->recipe, *found->with);
       }
     }
     if (now != nullptr && remedy.driver.empty()) {
       const auto own = proposals(now->recipe, {here}, demand);
-      const std::string change = own.empty() ? "" : sentence(now->recipe, own.front());
+      const std::string change = own.empty() ? "" : proposal_words(now->recipe, own.front());
       const bool failed = std::any_of(tried.begin(), tried.end(),
                                       [&](const auto& one) { return one.what == change; });
       if (!failed) remedy.change = change;
@@ -250,7 +249,7 @@ std::vector<Suggestion::Remedy> remedies(const RecipeNow* now, const Checked& ch
 std::optional<RecipeNow> recipe_now(Ui& ui, const SuggestOptions& options) {
   const fs::path path = recipe_path_of(options.subject);
   if (path.empty()) return std::nullopt;
-  if (!is_there(path)) {
+  if (!stands_there(path)) {
     throw failure("absent", "there is no file `{}`", path.string())
         .hint("name an image of the store, a lock, a recipe, or facts of an image");
   }

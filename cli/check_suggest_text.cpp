@@ -5,15 +5,14 @@
 #include "base/printable.hpp"
 #include "cli/check_suggest.hpp"
 #include "cli/check_text.hpp"
+#include "cli/lines.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
 
-using Lines = std::vector<std::string>;
-
 constexpr std::size_t kMostVersions = 12;
-constexpr std::size_t kMostNamed = 6;
+constexpr std::size_t kMostNamedHosts = 6;
 
 void add_versions(Lines& out, const Suggestion& suggestion) {
   if (suggestion.versions.empty()) return;
@@ -47,7 +46,7 @@ void add_rest(Lines& out, const Suggestion& suggestion) {
   }
 }
 
-std::string words_of(const Suggestion::Remedy& remedy) {
+std::string remedy_words(const Suggestion::Remedy& remedy) {
   if (remedy.driver.empty() && remedy.change.empty()) {
     return "no other driver makes it run there: see what there is to do above";
   }
@@ -62,7 +61,7 @@ void add_remedies(Lines& out, const Suggestion& suggestion) {
   out.emplace_back();
   out.emplace_back(suggestion.recipe ? "what it does not run on" : "what it would need");
   for (const Suggestion::Remedy& one : suggestion.remedies) {
-    out.push_back(fmt::format("  {}: {}", printable(one.host), printable(words_of(one))));
+    out.push_back(fmt::format("  {}: {}", printable(one.host), printable(remedy_words(one))));
   }
   const Lines& gpus = suggestion.remedies.front().gpus;
   if (gpus.empty()) return;
@@ -77,7 +76,7 @@ std::string places(const Suggestion& suggestion) {
                     [&](const Suggestion::Remedy& one) { return one.host == cell.host->name; });
     if (!is_left) hosts.push_back(cell.host->name);
   }
-  return listed(hosts, kMostNamed);
+  return listed(hosts, kMostNamedHosts);
 }
 
 }  // namespace

@@ -5,16 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
+#include "cli/lines.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
 
-using Lines = std::vector<std::string>;
-
 constexpr std::size_t kMostFacts = 3;
 
-std::string_view title_of(const Finding& finding) {
+std::string_view finding_title(const Finding& finding) {
   if (!finding.title.empty()) return finding.title;
   const Rule* rule = find_rule(finding.rule);
   return rule == nullptr ? std::string_view(finding.rule) : rule->title;
@@ -56,21 +55,21 @@ void add_field(Lines& out, std::string_view name, const std::string& text) {
   }
 }
 
-void add_head(Lines& out, const Finding& finding) {
+void add_finding_head(Lines& out, const Finding& finding) {
   out.emplace_back();
-  out.push_back(
-      fmt::format("  {:<8}{}: {}", name_of(finding.severity), finding.rule, title_of(finding)));
+  out.push_back(fmt::format("  {:<8}{}: {}", name_of(finding.severity), finding.rule,
+                            finding_title(finding)));
   add_field(out, "needed", finding.needed);
 }
 
 void add_finding(Lines& out, const Finding& finding) {
-  add_head(out, finding);
+  add_finding_head(out, finding);
   add_field(out, "found", finding.found);
   add_field(out, "to do", finding.remedy);
 }
 
 void add_group(Lines& out, const Checked& checked, const FindingGroup& group) {
-  add_head(out, group.finding);
+  add_finding_head(out, group.finding);
   for (const FindingGroup::Found& one : group.found) {
     add_field(out, "found", one.what);
     if (!one.cells.empty()) add_field(out, "where", holds_for(checked, one.cells));
@@ -126,7 +125,7 @@ std::vector<Lines> table_of(const Checked& checked) {
   return rows;
 }
 
-void add_table(Lines& out, const std::vector<Lines>& rows) {
+void add_verdict_table(Lines& out, const std::vector<Lines>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const Lines& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -145,7 +144,7 @@ void add_table(Lines& out, const std::vector<Lines>& rows) {
 
 Lines many_text(const Checked& checked) {
   Lines out;
-  add_table(out, table_of(checked));
+  add_verdict_table(out, table_of(checked));
   const std::vector<FindingGroup> groups = grouped(checked);
   for (const FindingGroup& group : groups) add_group(out, checked, group);
   add_unknown(out, checked);
@@ -165,12 +164,13 @@ std::string headline_of(const Cell& cell) {
   const std::string at = where(*cell.host);
   const std::string_view word = cell.verdict.word();
   const auto& findings = cell.verdict.findings;
-  if (word == "blocks") return fmt::format("does not run {}: {}", at, title_of(findings.front()));
+  if (word == "blocks")
+    return fmt::format("does not run {}: {}", at, finding_title(findings.front()));
   if (is_as_far_as_known(cell.verdict)) {
     return fmt::format("runs {} as far as is known; not known: {}", at, open_facts(cell.verdict));
   }
   if (word == "risks") {
-    return fmt::format("runs {}, and may fail: {}", at, title_of(findings.front()));
+    return fmt::format("runs {}, and may fail: {}", at, finding_title(findings.front()));
   }
   return fmt::format("runs {}{}", at, word == "slows" ? ", slower than it could" : "");
 }
@@ -186,7 +186,7 @@ nlohmann::json check_json(const Checked& checked) {
     for (const Finding& one : all) {
       items.push_back({{"rule", one.rule},
                        {"severity", name_of(one.severity)},
-                       {"what", title_of(one)},
+                       {"what", finding_title(one)},
                        {"needed", one.needed},
                        {"found", one.found},
                        {"source", one.source},

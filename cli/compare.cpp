@@ -9,6 +9,7 @@
 
 #include "base/own_entries.hpp"
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "base/text.hpp"
@@ -117,7 +118,8 @@ std::vector<compare::Machine> machines_now(const compare::Bench& bench,
 }
 
 /// Throws `other-comparison`.
-void require_same(const fs::path& file, const Comparison& earlier, const Comparison& now) {
+void require_same_comparison(const fs::path& file, const Comparison& earlier,
+                             const Comparison& now) {
   const std::string why = compare::apart(earlier, now);
   if (why.empty()) return;
   throw usage_error("other-comparison", "`{}` holds another comparison", file.string())
@@ -141,7 +143,7 @@ Comparison read_comparison(const fs::path& file) {
 void check_files(const fs::path& file, const Comparison& question, const CompareWords& words) {
   require_writable(file);
   if (!words.html.empty()) require_writable(words.html);
-  if (fs::exists(file)) require_same(file, read_comparison(file), question);
+  if (fs::exists(file)) require_same_comparison(file, read_comparison(file), question);
 }
 
 void add_computed(Ui& ui, const CompareBench& made, const compare::StopSignals& signals,
@@ -213,7 +215,7 @@ Kept keep(const fs::path& file, const Comparison& now, std::optional<double> own
     Comparison earlier;
     if (fs::exists(file)) {
       earlier = read_comparison(file);
-      require_same(file, earlier, now);
+      require_same_comparison(file, earlier, now);
     }
     kept.comparison = compare::merged(std::move(earlier), now);
     compare::add_costs(kept.comparison, own_price);
@@ -240,7 +242,7 @@ std::size_t answer_width() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
+void show_comparison(Ui& ui, const Comparison& comparison, const CompareWords& words) {
   if (!words.html.empty()) {
     write_answer_file(words.html, compare::html_page(comparison));
     ui.say(fmt::format("wrote `{}`", words.html));
@@ -268,7 +270,7 @@ int show_file(Ui& ui, const CompareWords& words) {
   }
   compare::conclude(comparison);
   compare::add_costs(comparison, own_price(words));
-  show(ui, comparison, words);
+  show_comparison(ui, comparison, words);
   return 0;
 }
 
@@ -311,13 +313,12 @@ int compare_command(const CompareWords& words, Ui& ui) {
   compare::StopSignals signals;  // until what was measured is kept
   const Comparison now = measure_now(ui, made, words, question, signals);
   const Kept kept = keep(file, now, own_price(words));
-  show(ui, kept.comparison, words);
+  show_comparison(ui, kept.comparison, words);
   if (!ui.options.json && !kept.file.empty()) {
     ui.say(fmt::format("kept in `{}`", kept.file.string()));
   }
   if (kept.problem) throw Error(*kept.problem);
-  constexpr int kSignalled = 128;
-  return signals.came() == 0 ? 0 : kSignalled + signals.came();
+  return signals.came() == 0 ? 0 : kSignalBase + signals.came();
 }
 
 }  // namespace

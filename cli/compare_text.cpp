@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "base/utf8.hpp"
+#include "cli/lines.hpp"
 #include "recipes/text.hpp"
 #include "runner/compare/figures.hpp"
 #include "runner/compare/rows.hpp"
@@ -18,9 +19,7 @@ using compare::CellWords;
 using compare::Comparison;
 using compare::RowResult;
 using compare::SideResult;
-using Lines = std::vector<std::string>;
-
-std::string padded(const std::string& text, std::size_t width) {
+std::string padded_to(const std::string& text, std::size_t width) {
   const std::size_t length = utf8_length(text);
   return length < width ? text + std::string(width - length, ' ') : text;
 }
@@ -44,15 +43,15 @@ std::string cell_text(const CellWords& words, const compare::Cell& cell) {
 }
 
 /// ` (×1.84)`; of another side than the first, ` (×1.84 of Docker)`.
-std::string times_of(const Comparison& comparison, const RowResult& row,
-                     const compare::Cell& cell) {
+std::string cell_times(const Comparison& comparison, const RowResult& row,
+                       const compare::Cell& cell) {
   if (!cell.ratio) return "";
   const std::string base = printable(compare::other_base(comparison, row, cell));
   return fmt::format(" (×{}{})", compare::times_text(*cell.ratio),
                      base.empty() ? "" : " of " + base);
 }
 
-std::string title_of(const Comparison& comparison, const SideResult& side) {
+std::string side_title(const Comparison& comparison, const SideResult& side) {
   const std::string mark = common_mark(comparison, side.id);
   return printable(side.title) + (mark.empty() ? "" : ", " + mark);
 }
@@ -61,7 +60,7 @@ std::string whole_cell(const Comparison& comparison, const RowResult& row, const
   const compare::Cell* const cell = find_cell(row, side.id);
   if (cell == nullptr) return "-";
   std::string text = printable(cell_text(words_of(comparison, row, *cell), *cell)) +
-                     times_of(comparison, row, *cell);
+                     cell_times(comparison, row, *cell);
   const std::string mark = mark_of(comparison, *cell);
   if (!mark.empty() && common_mark(comparison, side.id).empty()) text += ", " + mark;
   return text;
@@ -79,7 +78,7 @@ Lines aligned(const std::vector<Lines>& table) {
   for (const Lines& cells : table) {
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      line += i + 1 < cells.size() ? padded(cells[i], widths[i]) + "  " : cells[i];
+      line += i + 1 < cells.size() ? padded_to(cells[i], widths[i]) + "  " : cells[i];
     }
     lines.push_back(line);
   }
@@ -89,7 +88,7 @@ Lines aligned(const std::vector<Lines>& table) {
 /// A row a line, a side a column.
 Lines wide_table(const Comparison& comparison, const std::vector<const SideResult*>& sides) {
   std::vector<Lines> table(1, {"ROW"});
-  for (const SideResult* const side : sides) table.front().push_back(title_of(comparison, *side));
+  for (const SideResult* const side : sides) table.front().push_back(side_title(comparison, *side));
   for (const RowResult& row : comparison.rows) {
     Lines& cells = table.emplace_back(Lines{printable(row.title)});
     for (const SideResult* const side : sides) cells.push_back(whole_cell(comparison, row, *side));
@@ -104,7 +103,7 @@ Lines narrow_table(const Comparison& comparison, const std::vector<const SideRes
     table.push_back({printable(row.title)});
     for (const SideResult* const side : sides) {
       const std::string cell = whole_cell(comparison, row, *side);
-      if (cell != "-") table.push_back({"  " + title_of(comparison, *side), cell});
+      if (cell != "-") table.push_back({"  " + side_title(comparison, *side), cell});
     }
   }
   std::size_t widest = 0;
@@ -113,12 +112,12 @@ Lines narrow_table(const Comparison& comparison, const std::vector<const SideRes
   }
   Lines lines;
   for (const Lines& cells : table) {
-    lines.push_back(cells.size() > 1 ? padded(cells[0], widest) + "  " + cells[1] : cells[0]);
+    lines.push_back(cells.size() > 1 ? padded_to(cells[0], widest) + "  " + cells[1] : cells[0]);
   }
   return lines;
 }
 
-void add_table(Lines& lines, const Comparison& comparison, std::size_t width) {
+void add_comparison_table(Lines& lines, const Comparison& comparison, std::size_t width) {
   const std::vector<const SideResult*> sides = sides_there(comparison);
   Lines table = wide_table(comparison, sides);
   const bool fits = std::all_of(table.begin(), table.end(), [&](const std::string& line) {
@@ -156,7 +155,7 @@ std::vector<std::string> compare_text(const Comparison& comparison, std::size_t 
                               printable(comparison.host.cpu), printable(comparison.host.name),
                               comparison.terms.processors));
   lines.emplace_back();
-  add_table(lines, comparison, width);
+  add_comparison_table(lines, comparison, width);
   lines.emplace_back();
   for (const SideResult& side : comparison.sides) {
     const std::string title = printable(side.title);

@@ -13,11 +13,11 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr std::string_view kHead = R"script(# shellcheck shell=bash
+constexpr std::string_view kBashHead = R"script(# shellcheck shell=bash
 # Completes mlenv's command line in bash. Made by `mlenv completion bash`.
 )script";
 
-constexpr std::string_view kWalk = R"script(
+constexpr std::string_view kBashWalk = R"script(
 # What may stand where `current` does, as lines.
 _mlenv_candidates() {
   case $kind in
@@ -164,7 +164,9 @@ std::string kind_of(WordKind kind, const std::vector<std::string>& choices,
   return ":text";
 }
 
-std::string names_of(const ShownCommand& command) { return join(command.names_of_commands(), " "); }
+std::string command_names(const ShownCommand& command) {
+  return join(command.names_of_commands(), " ");
+}
 
 std::string words_table(const ShownCommand& tree) {
   std::string text = "\n_mlenv_words() {\n  case $1 in\n";
@@ -174,7 +176,7 @@ std::string words_table(const ShownCommand& tree) {
       options.insert(options.end(), option.names.begin(), option.names.end());
     }
     text += fmt::format("    {})\n      commands={}\n      options={}\n      ;;\n",
-                        single_quoted(command->name()), single_quoted(names_of(*command)),
+                        single_quoted(command->name()), single_quoted(command_names(*command)),
                         single_quoted(join(options, " ")));
   }
   return text + "  esac\n}\n";
@@ -192,7 +194,7 @@ std::string values_table(const ShownCommand& tree) {
                                                  : single_quoted(command->name() + " " + name));
       }
       text += fmt::format("    {}) kind={} ;;\n", join(patterns, " | "),
-                          single_quoted(kind_of(option.kind, option.choices, names_of(tree))));
+                          single_quoted(kind_of(option.kind, option.choices, command_names(tree))));
     }
   }
   return text + "    *) kind='' ;;\n  esac\n}\n";
@@ -205,7 +207,7 @@ std::string arguments_table(const ShownCommand& tree) {
       const ShownArgument& argument = command->arguments[i];
       const std::string name = command->name();
       const std::string kind =
-          single_quoted(kind_of(argument.kind, argument.choices, names_of(tree)));
+          single_quoted(kind_of(argument.kind, argument.choices, command_names(tree)));
       const bool job = argument.kind == WordKind::job;
       // What follows a job's first word is its own, options too.
       if (!argument.repeats || job) {
@@ -235,11 +237,11 @@ std::string single_quoted(std::string_view text) {
 }
 
 std::string bash_completion(const ShownCommand& tree) {
-  std::string text{kHead};
+  std::string text{kBashHead};
   text += words_table(tree);
   text += values_table(tree);
   text += arguments_table(tree);
-  text += kWalk;
+  text += kBashWalk;
   return text;
 }
 

@@ -9,11 +9,11 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr std::string_view kHead =
+constexpr std::string_view kFishHead =
     R"script(# Completes mlenv's command line in fish. Made by `mlenv completion fish`.
 )script";
 
-constexpr std::string_view kWalk = R"script(
+constexpr std::string_view kFishWalk = R"script(
 # Prints the command that the words lead to, then how many arguments it has; `--` in front where no
 # options follow.
 function __mlenv_walk
@@ -103,7 +103,7 @@ complete -c mlenv -f
 )script";
 
 /// What completes the word, as an argument of `complete`; empty for a text.
-std::string action_of(WordKind kind, const std::vector<std::string>& choices) {
+std::string fish_action(WordKind kind, const std::vector<std::string>& choices) {
   switch (kind) {
     case WordKind::choice:
       return " -a " + single_quoted(join(choices, " "));
@@ -180,14 +180,14 @@ std::string option_line(const ShownCommand& command, const ShownOption& option) 
   }
   if (!option.value.empty()) {
     text += option.kind == WordKind::file ? " -r" : " -x";  // x: without names of files
-    text += action_of(option.kind, option.choices);
+    text += fish_action(option.kind, option.choices);
   }
   return text + " -d " + fish_quoted(option.meaning) + "\n";
 }
 
 std::string argument_line(const ShownCommand& tree, const ShownCommand& command, std::size_t at) {
   const ShownArgument& argument = command.arguments[at];
-  std::string action = action_of(argument.kind, argument.choices);
+  std::string action = fish_action(argument.kind, argument.choices);
   if (argument.kind == WordKind::command) {
     action = " -a " + fish_quoted(join(tree.names_of_commands(), " "));
   }
@@ -199,9 +199,9 @@ std::string argument_line(const ShownCommand& tree, const ShownCommand& command,
 }  // namespace
 
 std::string fish_completion(const ShownCommand& tree) {
-  std::string text{kHead};
+  std::string text{kFishHead};
   text += tables(tree);
-  text += kWalk;
+  text += kFishWalk;
   for (const ShownCommand* command : all_commands(tree)) {
     text += '\n';
     for (const ShownCommand& one : command->commands) {

@@ -9,7 +9,7 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr std::string_view kHead = R"script(#compdef mlenv
+constexpr std::string_view kZshHead = R"script(#compdef mlenv
 # Completes mlenv's command line in zsh. Made by `mlenv completion zsh`.
 
 __mlenv_images() {
@@ -68,7 +68,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-std::string action_of(WordKind kind, const std::vector<std::string>& choices) {
+std::string zsh_action(WordKind kind, const std::vector<std::string>& choices) {
   switch (kind) {
     case WordKind::choice:
       return "(" + join(choices, " ") + ")";
@@ -110,7 +110,7 @@ std::vector<std::string> specifications(const ShownOption& option) {
     if (!option.value.empty()) text += name.starts_with("--") ? "=" : "+";
     text += "[" + escaped(option.meaning) + "]";
     if (!option.value.empty()) {
-      text += ":" + escaped(option.value) + ":" + action_of(option.kind, option.choices);
+      text += ":" + escaped(option.value) + ":" + zsh_action(option.kind, option.choices);
     }
     found.push_back(single_quoted(text));
   }
@@ -122,12 +122,12 @@ std::string specification(const ShownArgument& argument) {
                      : argument.repeats             ? "*"
                      : argument.required            ? ""
                                                     : ":";
-  text += ":" + escaped(argument.name) + ":" + action_of(argument.kind, argument.choices);
+  text += ":" + escaped(argument.name) + ":" + zsh_action(argument.kind, argument.choices);
   return single_quoted(text);
 }
 
 /// `'lock:resolve a recipe into a lock file'`, a line each.
-std::string described(const ShownCommand& command) {
+std::string described_commands(const ShownCommand& command) {
   std::string text;
   for (const ShownCommand& one : command.commands) {
     text += "    " + single_quoted(one.path.back() + ":" + escaped(one.purpose)) + "\n";
@@ -143,7 +143,7 @@ std::string function(const ShownCommand& tree, const ShownCommand& command) {
     text += fmt::format(
         "\n_{}_commands() {{\n  local -a commands=(\n{}  )\n"
         "  _describe -t commands command commands\n}}\n",
-        name, described(command));
+        name, described_commands(command));
   }
   text += fmt::format(
       "\n{}() {{\n  local curcontext=$curcontext state line ret=1\n"
@@ -169,7 +169,7 @@ std::string function(const ShownCommand& tree, const ShownCommand& command) {
 }  // namespace
 
 std::string zsh_completion(const ShownCommand& tree) {
-  std::string text{kHead};
+  std::string text{kZshHead};
   for (const ShownCommand* command : all_commands(tree)) text += function(tree, *command);
   // In a folder of $fpath the file is the function; sourced, it says what it completes.
   text +=

@@ -35,7 +35,7 @@ struct CopyOptions {
   PullFromWords from;
 };
 
-std::unique_ptr<job::NodeStarter> nodes_of(const CopyOptions& options) {
+std::unique_ptr<job::NodeStarter> node_starter(const CopyOptions& options) {
   const bool slurm = options.engine == "slurm";
   if (slurm && !options.hosts.empty()) {
     throw usage_error("usage", "`--hosts` is of `--engine ssh`, not of `slurm`");
@@ -57,7 +57,7 @@ std::unique_ptr<job::NodeStarter> nodes_of(const CopyOptions& options) {
 }
 
 /// What the image is called there: as here, unless it was named by its digest.
-std::vector<std::string> names_there(Ui& ui, const std::string& image) {
+std::vector<std::string> stored_names(Ui& ui, const std::string& image) {
   std::vector<std::string> names;
   try {
     const std::string listed = listed_name(Reference::parse(image));
@@ -79,7 +79,7 @@ struct Copied {
 Copied copied_image(Ui& ui, const CopyOptions& options) {
   const bool absent = !options.from.reference.empty() && !ui.store().find_image(options.image);
   if (!absent) {
-    return {image_named(ui, options.image, options.platform), names_there(ui, options.image)};
+    return {image_named(ui, options.image, options.platform), stored_names(ui, options.image)};
   }
   std::string asked;  // a digest, or the begin of one
   std::vector<std::string> names;
@@ -145,7 +145,7 @@ std::string state_of(const job::CopiedNode& node) {
   return came_to(node) > 0 ? "copied" : "there";
 }
 
-nlohmann::json as_json(const job::CopiedNode& node) {
+nlohmann::json node_json(const job::CopiedNode& node) {
   nlohmann::json error;
   if (node.error) error = {{"code", node.error->code()}, {"message", node.error->what()}};
   nlohmann::json no_registry;
@@ -161,7 +161,7 @@ nlohmann::json as_json(const job::CopiedNode& node) {
           {"error", std::move(error)}};
 }
 
-std::string line_of(const job::CopiedNode& node, bool pulled) {
+std::string copied_line(const job::CopiedNode& node, bool pulled) {
   if (node.error) return fmt::format("failed: {}", printable(node.error->what()));
   const std::uint64_t came = came_to(node);
   if (came == 0) return "has it already";
@@ -173,10 +173,10 @@ std::string line_of(const job::CopiedNode& node, bool pulled) {
 }
 
 /// `pulled`: there was a registry.
-void show(const Ui& ui, const Image& image, const job::CopyOutcome& outcome, bool pulled) {
+void show_copy(const Ui& ui, const Image& image, const job::CopyOutcome& outcome, bool pulled) {
   if (ui.options.json) {
     nlohmann::json nodes = nlohmann::json::array();
-    for (const job::CopiedNode& node : outcome.nodes) nodes.push_back(as_json(node));
+    for (const job::CopiedNode& node : outcome.nodes) nodes.push_back(node_json(node));
     ui.answer(canonical({{"schema", "mlenv.copy/1"},
                          {"digest", image.digest().str()},
                          {"size_bytes", ImageSet{image}.layer_bytes()},
@@ -186,7 +186,7 @@ void show(const Ui& ui, const Image& image, const job::CopyOutcome& outcome, boo
   std::size_t width = 0;
   for (const job::CopiedNode& node : outcome.nodes) width = std::max(width, node.node.size());
   for (const job::CopiedNode& node : outcome.nodes) {
-    ui.answer(fmt::format("{:<{}}  {}", node.node, width, line_of(node, pulled)));
+    ui.answer(fmt::format("{:<{}}  {}", node.node, width, copied_line(node, pulled)));
   }
 }
 
@@ -210,7 +210,7 @@ int copy_command(const CopyOptions& options, Ui& ui) {
   if (options.from.plain_http && options.from.reference.empty()) {
     throw usage_error("usage", "`--plain-http` is of the registry that `--pull-from` names");
   }
-  const std::unique_ptr<job::NodeStarter> starter = nodes_of(options);
+  const std::unique_ptr<job::NodeStarter> starter = node_starter(options);
   const Copied copied = copied_image(ui, options);
   const job::PullFrom from = pull_from_of(ui, options.from, copied.image);
   CopyShow shown{ui};
@@ -222,7 +222,7 @@ int copy_command(const CopyOptions& options, Ui& ui) {
     ui.say("mlenv: interrupted; what came is kept, and the same command goes on from there");
     return 128 + outcome.signal;
   }
-  show(ui, copied.image, outcome, !from.repository.empty());
+  show_copy(ui, copied.image, outcome, !from.repository.empty());
   require_all(outcome);
   return 0;
 }

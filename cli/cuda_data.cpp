@@ -19,8 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-json text_or_null(const std::string& text) { return text.empty() ? json() : json(text); }
-
 json releases_as_json(const CudaTable& table) {
   json releases = json::array();
   for (const CudaTable::Release& one : table.releases) {
@@ -35,7 +33,7 @@ json releases_as_json(const CudaTable& table) {
   return releases;
 }
 
-int show_command(const Ui& ui) {
+int show_cuda_data(const Ui& ui) {
   const CudaTable& table = cuda_table();
   const CudaDataOrigin& origin = cuda_data_origin();
   if (ui.options.json) {
@@ -133,7 +131,7 @@ Action declare_data(CLI::App& app) {
   auto from = std::make_shared<std::string>();
   app.require_subcommand(1);
   CLI::App* show = app.add_subcommand("show", "list the CUDA releases and drivers that are known");
-  show->callback([=] { *action = show_command; });
+  show->callback([=] { *action = show_cuda_data; });
   CLI::App* update = app.add_subcommand("update", "learn of newer CUDA releases");
   take_word_of(update->add_option("--from", *from,
                                   "address or folder of NVIDIA's redistrib_X.Y.Z.json; else "

@@ -14,7 +14,7 @@ bool is_url(std::string_view place) {
   return place.starts_with("https://") || place.starts_with("http://");
 }
 
-std::string fetched(const std::string& url, Http& http) {
+std::string fetched_text(const std::string& url, Http& http) {
   HttpRequest request;
   request.url = url;
   request.answer_limit = kLongestFile;
@@ -38,7 +38,7 @@ std::string read_small(const fs::path& path) {
 
 /// `what` is a name of the index; empty: the list of them.
 std::string read_one(const std::string& place, const std::string& what, Http& http) {
-  if (is_url(place)) return fetched(place + (place.ends_with('/') ? "" : "/") + what, http);
+  if (is_url(place)) return fetched_text(place + (place.ends_with('/') ? "" : "/") + what, http);
   if (!what.empty()) return read_small(fs::path(place) / what);
   std::error_code error;
   if (!fs::is_directory(place, error)) throw failure("absent", "`{}` is no folder", place);

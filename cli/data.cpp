@@ -11,7 +11,7 @@ fs::path path_of(const Recipe& recipe, const RecipeData& one) {
   return (recipe.folder() / one.from).lexically_normal();
 }
 
-Error differs(const fs::path& path, const RecipeData& one, const Digest& found) {
+Error data_differ(const fs::path& path, const RecipeData& one, const Digest& found) {
   return refusal("data-differs", "`{}` is not the data that the recipe declares as `{}`",
                  path.string(), one.name.text)
       .because(fmt::format("declared {}, found {}", one.digest, found.str()))
@@ -53,7 +53,7 @@ std::vector<VerifiedData> verify_data(Ui& ui, const Recipe& recipe) {
                          fmt::format("`{}` has no `digest`; of what is here now it is `digest: {}`",
                                      one.name.text, found.str()));
     }
-    if (one.digest != found.str()) throw differs(path, one, found);
+    if (one.digest != found.str()) throw data_differ(path, one, found);
   }
   return sets;
 }
@@ -106,7 +106,7 @@ std::vector<job::DataSet> data_sets_of(Ui& ui, const fs::path& recipe_path) {
     std::error_code error;
     if (set.stage && fs::exists(path, error)) {
       const ListedData listed = listed_data(ui.store(), path, ui.progress());
-      if (listed.digest.str() != one.digest) throw differs(path, one, listed.digest);
+      if (listed.digest.str() != one.digest) throw data_differ(path, one, listed.digest);
       set.list = listed.list.str();
       set.list_bytes = ui.store().size_of(listed.list).value_or(0);
       set.bytes = listed.size_bytes;

@@ -12,9 +12,7 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr int kDifferent = 3;
-
-struct Options {
+struct DiffWords {
   std::string from;
   std::string to;
   std::string platform;
@@ -33,29 +31,29 @@ void say_other_platforms(const Side& from, const Side& to, Ui& ui) {
                      join(others, ", ")));
 }
 
-int diff_environments(const Options& options, Side from, Side to, Ui& ui) {
+int diff_two_sides(const DiffWords& options, Side from, Side to, Ui& ui) {
   choose_platform_of(from, to, options.platform);
   if (options.platform.empty()) say_other_platforms(from, to, ui);
-  const Comparison comparison = compare(ui, from, to);
+  const SideComparison comparison = compare(ui, from, to);
   if (ui.options.json) {
     ui.answer(canonical(diff_json(from, to, comparison)));
   } else {
     ui.answer_lines(diff_text(comparison));
   }
-  return comparison.same ? 0 : kDifferent;
+  return comparison.same ? 0 : kAnswerIsNo;
 }
 
-int diff_moments(const Options& options, NamedMoment& from, NamedMoment& to, Ui& ui) {
+int diff_moments(const DiffWords& options, NamedMoment& from, NamedMoment& to, Ui& ui) {
   const changes::Changes found = compare(ui, from, to);
   if (ui.options.json) {
     ui.answer(canonical(changes_json(from, to, found)));
   } else {
     ui.answer_lines(changes_text(from, to, found, options.all));
   }
-  return found.differ() ? kDifferent : 0;
+  return found.differ() ? kAnswerIsNo : 0;
 }
 
-int diff_command(const Options& options, Ui& ui) {
+int diff_command(const DiffWords& options, Ui& ui) {
   if (options.to.empty()) return diff_nodes(ui, options.from, options.all);
   std::optional<NamedMoment> from = moment_named(ui, options.from);
   std::optional<NamedMoment> to = moment_named(ui, options.to);
@@ -64,14 +62,14 @@ int diff_command(const Options& options, Ui& ui) {
                         const std::string& other) {
     return moment ? side_of(ui, *moment, other) : side_named(ui, name);
   };
-  return diff_environments(options, side(from, options.from, options.to),
-                           side(to, options.to, options.from), ui);
+  return diff_two_sides(options, side(from, options.from, options.to),
+                        side(to, options.to, options.from), ui);
 }
 
 }  // namespace
 
 Action declare_diff(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffWords>();
   app.add_option("A", options->from,
                  "a run (a part of its id, `last`, `last~1`), a node of a job (JOB:NODE), `host` "
                  "(this one), what `mlenv runs "

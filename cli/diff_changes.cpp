@@ -8,6 +8,7 @@
 
 #include "base/printable.hpp"
 #include "cli/diff_text.hpp"
+#include "cli/lines.hpp"
 #include "cli/run_record.hpp"
 #include "recipes/text.hpp"
 
@@ -18,10 +19,8 @@ using changes::Change;
 using changes::Changes;
 using changes::NotCompared;
 using changes::Weight;
-using Lines = std::vector<std::string>;
-
 /// What a group of findings is called; those that explain the ends come first.
-std::string_view title_of(const Change& change) {
+std::string_view group_title(const Change& change) {
   if (change.explains) return "known to bring that";
   switch (change.weight) {
     case Weight::breaks:
@@ -53,7 +52,7 @@ std::string head_of(const NamedMoment& one) {
 }
 
 /// On one line where both are short, else one below the other.
-void print_values(Lines& out, const Change& change, std::string_view indent) {
+void print_both_values(Lines& out, const Change& change, std::string_view indent) {
   constexpr std::size_t kLine = 90;
   const std::string from = printable(change.from.value_or("none"));
   const std::string to = printable(change.to.value_or("none"));
@@ -69,7 +68,7 @@ void print_values(Lines& out, const Change& change, std::string_view indent) {
 }
 
 void print_change(Lines& out, const Change& change) {
-  print_values(out, change, "  ");
+  print_both_values(out, change, "  ");
   if (change.weight == Weight::incidental) return;
   out.push_back(fmt::format("      {} ({})", change.effect, change.source));
   if (change.weight != Weight::note) out.push_back("      try: " + change.remedy);
@@ -83,7 +82,7 @@ void print_found(Lines& out, const Changes& found, bool all) {
       ++folded;
       continue;
     }
-    if (const std::string_view title = title_of(one); title != last) {
+    if (const std::string_view title = group_title(one); title != last) {
       out.emplace_back();
       out.emplace_back(title);
       last = title;
@@ -124,11 +123,11 @@ void print_likely(Lines& out, const Changes& found) {
                                       likely->from.value_or("none"), likely->to.value_or("none"))));
 }
 
-nlohmann::json text_or_null(const std::optional<std::string>& text) {
+nlohmann::json value_or_null(const std::optional<std::string>& text) {
   return text ? nlohmann::json(*text) : nlohmann::json(nullptr);
 }
 
-std::string_view name_of(changes::Symptom symptom) {
+std::string_view symptom_name(changes::Symptom symptom) {
   using S = changes::Symptom;
   constexpr std::array<std::pair<S, std::string_view>, 5> kNames = {
       {{S::fails, "fails"},
@@ -141,7 +140,7 @@ std::string_view name_of(changes::Symptom symptom) {
   return found == kNames.end() ? "none" : found->second;
 }
 
-nlohmann::json side_json(const NamedMoment& one) {
+nlohmann::json moment_json(const NamedMoment& one) {
   nlohmann::json side = {
       {"name", one.name}, {"kind", one.kind()}, {"digest", nullptr}, {"platform", nullptr}};
   if (!one.moment.run) return side;
@@ -174,8 +173,8 @@ void add_findings(nlohmann::json& answer, const Changes& found) {
     findings.push_back({{"rule", one.rule},
                         {"weight", changes::name_of(one.weight)},
                         {"what", one.what},
-                        {"from", text_or_null(one.from)},
-                        {"to", text_or_null(one.to)},
+                        {"from", value_or_null(one.from)},
+                        {"to", value_or_null(one.to)},
                         {"effect", one.effect},
                         {"source", one.source},
                         {"remedy", one.remedy},
@@ -184,7 +183,7 @@ void add_findings(nlohmann::json& answer, const Changes& found) {
   nlohmann::json open = nlohmann::json::array();
   for (const NotCompared& one : found.open) {
     open.push_back(
-        {{"what", one.what}, {"from", text_or_null(one.from)}, {"to", text_or_null(one.to)}});
+        {{"what", one.what}, {"from", value_or_null(one.from)}, {"to", value_or_null(one.to)}});
   }
   const Change* likely = found.likely();
   answer["findings"] = std::move(findings);
@@ -192,13 +191,13 @@ void add_findings(nlohmann::json& answer, const Changes& found) {
   answer["symptom"] =
       found.symptom == changes::Symptom::none
           ? nlohmann::json(nullptr)
-          : nlohmann::json{{"kind", name_of(found.symptom)}, {"text", found.symptom_text}};
+          : nlohmann::json{{"kind", symptom_name(found.symptom)}, {"text", found.symptom_text}};
   answer["not_compared"] = std::move(open);
 }
 
 nlohmann::json changes_json(const NamedMoment& from, const NamedMoment& to, const Changes& found) {
-  nlohmann::json answer = {{"schema", "mlenv.diff/1"}, {"from", side_json(from)},
-                           {"to", side_json(to)},      {"settings", nlohmann::json::array()},
+  nlohmann::json answer = {{"schema", "mlenv.diff/1"}, {"from", moment_json(from)},
+                           {"to", moment_json(to)},    {"settings", nlohmann::json::array()},
                            {"layers", nullptr},        {"fetch", nullptr}};
   const EnvironmentDiff none;
   add_installed(answer, found.installed ? *found.installed : none);

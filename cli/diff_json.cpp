@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "cli/diff_changes.hpp"
 #include "cli/diff_text.hpp"
 
@@ -12,8 +13,6 @@ template <typename T>
 json or_null(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
 }
-
-json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
 json side_json(const Side& side) {
   return {{"name", side.name},
@@ -71,7 +70,7 @@ json layers_json(const std::optional<ImageDiff>& image) {
   return items;
 }
 
-json fetch_json(const Comparison& comparison) {
+json fetch_json(const SideComparison& comparison) {
   if (comparison.fetch) {
     return {{"packages", comparison.fetch->packages},
             {"layers", nullptr},
@@ -92,7 +91,7 @@ void add_installed(json& answer, const EnvironmentDiff& installed) {
   answer["debs"] = packages_json(installed.debs);
 }
 
-json diff_json(const Side& from, const Side& to, const Comparison& comparison) {
+json diff_json(const Side& from, const Side& to, const SideComparison& comparison) {
   json settings = json::array();
   add_values(settings, comparison.packages.values);
   if (comparison.image) add_values(settings, comparison.image->values);

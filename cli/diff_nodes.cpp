@@ -17,10 +17,8 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr int kDifferent = 3;
-
 /// Nodes of all attempts, each once, in the order in which they took part.
-std::vector<std::string> nodes_of(const RunRecord& record) {
+std::vector<std::string> nodes_taking_part(const RunRecord& record) {
   std::vector<std::string> nodes;
   if (!record.ranks) return nodes;
   for (const RecordedJobAttempt& attempt : record.ranks->attempts) {
@@ -130,7 +128,7 @@ std::optional<NamedMoment> node_named(const std::string& argument) {
   const RunRecord record = records.read_brief(id);
   if (!record.start.launch) return std::nullopt;
   const std::string node = argument.substr(colon + 1);
-  const std::vector<std::string> nodes = nodes_of(record);
+  const std::vector<std::string> nodes = nodes_taking_part(record);
   if (std::find(nodes.begin(), nodes.end(), node) != nodes.end()) {
     return moment_of(records, id, node);
   }
@@ -142,7 +140,7 @@ int diff_nodes(Ui& ui, const std::string& job, bool all) {
   const RunRecords records = run_records();
   const std::string id = job_alone(records, job);
   const RunRecord record = records.read_brief(id);
-  const std::vector<std::string> nodes = nodes_of(record);
+  const std::vector<std::string> nodes = nodes_taking_part(record);
   if (!record.start.launch || nodes.size() < 2) {
     throw usage_error("diff-pair", "`{}` has no nodes to compare with each other", job)
         .because(record.start.launch ? fmt::format("it ran on {}", counted(nodes.size(), "node"))
@@ -154,7 +152,7 @@ int diff_nodes(Ui& ui, const std::string& job, bool all) {
   if (!ui.options.json) answer_text(ui, nodes.front(), first, groups, all);
   const bool differ = std::any_of(groups.begin(), groups.end(),
                                   [](const Alike& group) { return group.found.differ(); });
-  return differ ? kDifferent : 0;
+  return differ ? kAnswerIsNo : 0;
 }
 
 }  // namespace mlenv::cli

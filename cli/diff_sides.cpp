@@ -14,8 +14,6 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr std::string_view kLockEnd = ".lock";
-
 /// `did you mean …?`, of the locks and recipes in the folder where `path` should be.
 std::string near_file(const fs::path& path) {
   std::vector<std::string> there;
@@ -74,7 +72,7 @@ Side lock_of_recipe(const Ui& ui, const std::string& argument) {
   return side;
 }
 
-Environment environment_of(Ui& ui, const Side& side) {
+Environment side_environment(Ui& ui, const Side& side) {
   if (side.lock) return mlenv::environment_of(*side.lock);
   if (side.recorded) return side.recorded->installed;
   return installed_in(ui, *side.image, side.name);
@@ -127,9 +125,9 @@ Side side_named(Ui& ui, const std::string& argument) {
   return {argument, std::nullopt, image_named(ui, argument), {}};
 }
 
-Comparison compare(Ui& ui, const Side& from, const Side& to) {
+SideComparison compare(Ui& ui, const Side& from, const Side& to) {
   refuse_other_platforms(from, to);
-  Comparison out;
+  SideComparison out;
   if (from.lock && to.lock) {
     out.packages = diff_locks(*from.lock, *to.lock);
     out.fetch = fetch_between(*from.lock, *to.lock);
@@ -145,7 +143,7 @@ Comparison compare(Ui& ui, const Side& from, const Side& to) {
     out.same = true;
     return out;
   }
-  out.packages = diff_environments(environment_of(ui, from), environment_of(ui, to));
+  out.packages = diff_environments(side_environment(ui, from), side_environment(ui, to));
   // Two images of other digests differ, if only in files that no package brings.
   if (from.lock || to.lock) out.same = out.packages.empty();
   return out;

@@ -39,7 +39,7 @@ Side side_named(Ui& ui, const std::string& argument);
 /// lock is not for.
 void choose_platform_of(Side& from, Side& to, const std::string& asked);
 
-struct Comparison {
+struct SideComparison {
   EnvironmentDiff packages;        ///< with the values of two locks
   std::optional<ImageDiff> image;  ///< of two images
   std::optional<Fetch> fetch;      ///< of two locks
@@ -47,6 +47,6 @@ struct Comparison {
 };
 
 /// Throws `other-platform` (usage) for sides that are for different machines.
-Comparison compare(Ui& ui, const Side& from, const Side& to);
+SideComparison compare(Ui& ui, const Side& from, const Side& to);
 
 }  // namespace mlenv::cli

@@ -4,12 +4,12 @@
 #include <array>
 
 #include "base/printable.hpp"
+#include "cli/lines.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
 
-using Lines = std::vector<std::string>;
 using What = PackageChange::What;
 using Where = LayerPresence::Where;
 
@@ -33,7 +33,7 @@ bool is_first(const PackageChange& change) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-std::string_view mark_of(What what) {
+std::string_view change_mark(What what) {
   switch (what) {
     case What::added:
       return "+";
@@ -123,7 +123,7 @@ void add_package(Table& table, const PackageChange& change) {
   const ListedPackage& either = change.either();
   const std::string version =
       change.from && change.to ? arrow(change.from->version, change.to->version) : either.version;
-  table.add({std::string(mark_of(change.what)), either.name, version, sizes_of(change),
+  table.add({std::string(change_mark(change.what)), either.name, version, sizes_of(change),
              reason_of(change)});
 }
 
@@ -158,7 +158,7 @@ void print_values(Lines& out, const ValueChanges& values) {
   for (const std::string& line : apart) out.push_back("  " + line);
 }
 
-void print_first(Lines& out, const Comparison& comparison) {
+void print_first(Lines& out, const SideComparison& comparison) {
   Table table;
   Lines apart;
   for (const ValueChange& one : comparison.packages.values) {
@@ -171,8 +171,8 @@ void print_first(Lines& out, const Comparison& comparison) {
   out.insert(out.end(), apart.begin(), apart.end());
 }
 
-void print_packages(Lines& out, std::string_view title, const std::vector<PackageChange>& changes,
-                    bool all) {
+void print_changes(Lines& out, std::string_view title, const std::vector<PackageChange>& changes,
+                   bool all) {
   Table table;
   for (const PackageChange& one : changes) {
     if (all || !is_first(one)) add_package(table, one);
@@ -234,7 +234,7 @@ std::string counts(const EnvironmentDiff& diff) {
   return text;
 }
 
-void print_totals(Lines& out, const Comparison& comparison) {
+void print_totals(Lines& out, const SideComparison& comparison) {
   Lines totals;
   if (std::string text = counts(comparison.packages); !text.empty()) totals.push_back(text);
   if (comparison.fetch && comparison.fetch->packages > 0) {
@@ -254,11 +254,11 @@ void print_totals(Lines& out, const Comparison& comparison) {
 }  // namespace
 
 void print_packages(std::vector<std::string>& out, const EnvironmentDiff& installed) {
-  print_packages(out, "Python packages", installed.wheels, true);
-  print_packages(out, "Debian packages", installed.debs, true);
+  print_changes(out, "Python packages", installed.wheels, true);
+  print_changes(out, "Debian packages", installed.debs, true);
 }
 
-std::vector<std::string> diff_text(const Comparison& comparison) {
+std::vector<std::string> diff_text(const SideComparison& comparison) {
   if (comparison.same) return {"no difference"};
   Lines out;
   print_first(out, comparison);
@@ -267,8 +267,8 @@ std::vector<std::string> diff_text(const Comparison& comparison) {
     values.insert(values.end(), comparison.image->values.begin(), comparison.image->values.end());
   }
   print_values(out, values);
-  print_packages(out, "Python packages", comparison.packages.wheels, false);
-  print_packages(out, "Debian packages", comparison.packages.debs, true);
+  print_changes(out, "Python packages", comparison.packages.wheels, false);
+  print_changes(out, "Debian packages", comparison.packages.debs, true);
   if (comparison.image) print_layers(out, *comparison.image);
   print_totals(out, comparison);
   return out;

@@ -10,9 +10,9 @@
 namespace mlenv::cli {
 
 /// Lines: what matters most, then values, Python packages, Debian packages, layers, what to fetch.
-std::vector<std::string> diff_text(const Comparison& comparison);
+std::vector<std::string> diff_text(const SideComparison& comparison);
 /// mlenv.diff/1.
-nlohmann::json diff_json(const Side& from, const Side& to, const Comparison& comparison);
+nlohmann::json diff_json(const Side& from, const Side& to, const SideComparison& comparison);
 
 /// Appends each package that differs.
 void print_packages(std::vector<std::string>& out, const EnvironmentDiff& installed);

@@ -14,7 +14,7 @@
 namespace mlenv::cli {
 namespace {
 
-struct Options {
+struct ExecWords {
   std::string run;
   std::vector<std::string> env;
   std::string workdir;
@@ -24,7 +24,7 @@ struct Options {
 };
 
 /// `K` takes the caller's value; one that is not set is left out, as `run` does it.
-std::vector<std::string> variables_of(const std::vector<std::string>& words) {
+std::vector<std::string> exec_variables(const std::vector<std::string>& words) {
   check_variables(words);
   std::vector<std::string> found;
   for (const std::string& word : words) {
@@ -37,16 +37,16 @@ std::vector<std::string> variables_of(const std::vector<std::string>& words) {
   return found;
 }
 
-ExecRequest request_of(const std::vector<std::string>& env, const std::string& workdir) {
+ExecRequest exec_request(const std::vector<std::string>& env, const std::string& workdir) {
   ExecRequest request;
-  request.env = variables_of(env);
+  request.env = exec_variables(env);
   request.workdir = workdir;
   const auto all = all_variables();
   if (const auto term = all.find("TERM"); term != all.end()) request.term = term->second;
   return request;
 }
 
-int exec_command(const Options& options) {
+int exec_asked(const ExecWords& options) {
   const bool on_terminal = ::isatty(STDIN_FILENO) == 1;
   if (options.tty && !on_terminal) {
     throw usage_error("usage", "`-t` passes a terminal on, and standard input is none")
@@ -55,7 +55,7 @@ int exec_command(const Options& options) {
   const RunRecords records = run_records();
   const std::string id = records.find(options.run);
   require_running(records, id);
-  ExecRequest request = request_of(options.env, options.workdir);
+  ExecRequest request = exec_request(options.env, options.workdir);
   request.argv = options.command;
   request.terminal = options.tty || (on_terminal && ::isatty(STDOUT_FILENO) == 1);
   return exec_in_run(records.folder_of(id), id, std::move(request), options.interactive).code;
@@ -92,13 +92,13 @@ void require_running(const RunRecords& records, const std::string& id) {
 
 int shell_in_run(const std::string& id, const ShellWords& words) {
   const RunRecords records = run_records();
-  ExecRequest request = request_of(words.env, words.workdir);
+  ExecRequest request = exec_request(words.env, words.workdir);
   request.terminal = ::isatty(STDIN_FILENO) == 1;
   return exec_in_run(records.folder_of(id), id, std::move(request), true).code;
 }
 
 Action declare_exec(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExecWords>();
   take_word_of(app.add_option("RUN", options->run, "an id, its beginning or end, a name, or `last`")
                    ->required(),
                WordKind::running);
@@ -110,7 +110,7 @@ Action declare_exec(CLI::App& app) {
   app.prefix_command(false);
   app.positionals_at_end(false);
   app.footer("example: mlenv exec last nvidia-smi");
-  return [options](Ui& /*ui*/) { return exec_command(*options); };
+  return [options](Ui& /*ui*/) { return exec_asked(*options); };
 }
 
 }  // namespace mlenv::cli

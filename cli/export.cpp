@@ -20,15 +20,15 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr const char* kFolder = ".devcontainer";
+constexpr const char* kDevcontainerFolder = ".devcontainer";
 
-struct Options {
+struct ExportWords {
   std::string image;
   std::string output;  ///< the project's folder; empty: the recipe's, else this one
   bool force = false;
 };
 
-fs::path project_of(const Options& options, bool of_recipe) {
+fs::path project_of(const ExportWords& options, bool of_recipe) {
   if (!options.output.empty()) return fs::absolute(options.output).lexically_normal();
   return of_recipe ? fs::absolute(options.image).lexically_normal().parent_path()
                    : fs::current_path();
@@ -46,7 +46,7 @@ std::string plain_name(std::string name, const Image& image) {
   return repository.substr(repository.rfind('/') + 1);
 }
 
-DevContainer container_of(const Options& options, bool of_recipe, Ui& ui) {
+DevContainer container_of(const ExportWords& options, bool of_recipe, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const Image image =
       of_recipe ? built_image(ui, options.image, false) : image_named(ui, options.image);
@@ -75,18 +75,18 @@ void refuse_existing(const std::vector<fs::path>& files, bool force) {
   }
 }
 
-int devcontainer_command(const Options& options, Ui& ui) {
+int devcontainer_command(const ExportWords& options, Ui& ui) {
   const bool of_recipe = is_recipe_path(options.image) && !ui.store().find_image(options.image);
   const fs::path project = project_of(options, of_recipe);
-  const std::vector<fs::path> files = {project / kFolder / "devcontainer.json",
-                                       project / kFolder / "image.sh"};
+  const std::vector<fs::path> files = {project / kDevcontainerFolder / "devcontainer.json",
+                                       project / kDevcontainerFolder / "image.sh"};
   refuse_existing(files, options.force);
   DevContainer container = container_of(options, of_recipe, ui);
   if (of_recipe) {
     container.recipe = fs::absolute(options.image).lexically_normal().lexically_relative(project);
   }
   const std::array texts = {devcontainer_json(container), devcontainer_script(container)};
-  make_folders(project / kFolder);
+  make_folders(project / kDevcontainerFolder);
   for (std::size_t i = 0; i < files.size(); ++i) write_file(files[i], texts.at(i));
   if (ui.options.json) {
     ui.answer(canonical({{"schema", "mlenv.export/1"},
@@ -103,7 +103,7 @@ int devcontainer_command(const Options& options, Ui& ui) {
 
 Action declare_export(CLI::App& app) {
   auto action = std::make_shared<Action>();
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportWords>();
   app.require_subcommand(1);
   CLI::App* devcontainer =
       app.add_subcommand("devcontainer", "files for VS Code and other editors, with Docker");

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::seconds kAnswerTime{60};
 
-struct Options {
+struct ExportSshWords {
   std::string run;
   std::string via;
 };
@@ -75,7 +75,7 @@ std::string for_ssh(const std::string& command) {
   return text;
 }
 
-std::string proxy_command(const Options& options, const std::string& run) {
+std::string proxy_command(const ExportSshWords& options, const std::string& run) {
   std::string command = shell_quoted(own_executable().string()) + " ssh-proxy " + run;
   // Whoever calls ssh may have other variables: an editor that a desktop started.
   for (const char* name : {"MLENV_STORE", "XDG_DATA_HOME", "XDG_STATE_HOME"}) {
@@ -89,7 +89,7 @@ std::string proxy_command(const Options& options, const std::string& run) {
   return for_ssh(command);
 }
 
-int config_command(const Options& options, Ui& ui) {
+int config_command(const ExportSshWords& options, Ui& ui) {
   const RunRecords records = run_records();
   const std::string id = records.find(options.run);
   require_running(records, id);
@@ -131,7 +131,7 @@ int proxy(const std::string& run) {
 }  // namespace
 
 void declare_export_ssh(CLI::App& app, const std::shared_ptr<Action>& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportSshWords>();
   CLI::App* config =
       app.add_subcommand("ssh-config", "an entry of ~/.ssh/config for a run that goes on");
   take_word_of(

@@ -15,13 +15,13 @@ namespace mlenv::cli {
 namespace {
 
 /// Of this host, or of the one that a file was written on.
-Facts facts_of(const std::string& file) {
+Facts host_facts(const std::string& file) {
   if (!file.empty()) return read_facts(read_named_file(file, size_limit::kFacts), file);
   return probe_facts(host_sources(fs::absolute(store_folder()), fs::absolute(temporary_root())));
 }
 
 int facts_command(const std::string& file, const Ui& ui) {
-  const Facts facts = facts_of(file);
+  const Facts facts = host_facts(file);
   if (ui.options.json) {
     ui.answer(render_facts(facts));
   } else {

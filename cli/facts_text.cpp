@@ -43,23 +43,25 @@ std::string label(std::string_view name) {
   return text;
 }
 
-std::string shown(std::string_view name, std::uint64_t value) {
+std::string fact_value(std::string_view name, std::uint64_t value) {
   if (name == "mtu_bytes") return fmt::format("{} bytes", value);
   for (const Unit& unit : kUnits) {
     if (ends_with_unit(name, unit)) return unit.show(value);
   }
   return std::to_string(value);
 }
-std::string shown(std::string_view /*name*/, double value) {
+std::string fact_value(std::string_view /*name*/, double value) {
   return fmt::format("{:g} Gbit/s", value);
 }
-std::string shown(std::string_view /*name*/, bool value) { return value ? "yes" : "no"; }
-std::string shown(std::string_view /*name*/, const std::string& value) { return printable(value); }
-std::string shown(std::string_view /*name*/, const std::vector<std::string>& values) {
+std::string fact_value(std::string_view /*name*/, bool value) { return value ? "yes" : "no"; }
+std::string fact_value(std::string_view /*name*/, const std::string& value) {
+  return printable(value);
+}
+std::string fact_value(std::string_view /*name*/, const std::vector<std::string>& values) {
   return values.empty() ? "none" : printable(join(values, " "));
 }
-std::string shown(std::string_view name, const Limit& limit) {
-  return limit.most ? shown(name, *limit.most) : "unlimited";
+std::string fact_value(std::string_view name, const Limit& limit) {
+  return limit.most ? fact_value(name, *limit.most) : "unlimited";
 }
 
 /// The lines of one group, its unknown facts gathered by their reason.
@@ -93,9 +95,9 @@ class Paragraph {
  private:
   template <class T>
   void take(const char* name, const Fact<T>& fact) {
-    if constexpr (requires { shown(name, *fact.value); }) {
+    if constexpr (requires { fact_value(name, *fact.value); }) {
       if (fact) {
-        line(label(name), shown(name, *fact.value));
+        line(label(name), fact_value(name, *fact.value));
       } else {
         not_known(name, fact);
       }

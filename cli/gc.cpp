@@ -39,7 +39,7 @@ std::vector<Digest> needed_by_runs() {
   return needed;
 }
 
-nlohmann::json as_json(const Garbage::Share& share) {
+nlohmann::json share_json(const Garbage::Share& share) {
   return {{"count", share.count}, {"bytes", share.bytes}};
 }
 
@@ -47,25 +47,25 @@ std::string time_of(std::chrono::system_clock::time_point when) {
   return utc_text(std::chrono::floor<std::chrono::seconds>(when));
 }
 
-void answer_as_json(const Garbage& garbage, std::uint64_t disks, bool dry_run, const Ui& ui) {
+void answer_garbage_json(const Garbage& garbage, std::uint64_t disks, bool dry_run, const Ui& ui) {
   nlohmann::json since;
   if (garbage.held_since) since = time_of(*garbage.held_since);
   ui.answer(canonical({{"schema", "mlenv.gc/1"},
                        {"dry_run", dry_run},
                        {"bytes", garbage.bytes() + disks},
-                       {"images", as_json(garbage.images)},
-                       {"blobs", as_json(garbage.blobs)},
-                       {"trees", as_json(garbage.trees)},
-                       {"keys", as_json(garbage.keys)},
+                       {"images", share_json(garbage.images)},
+                       {"blobs", share_json(garbage.blobs)},
+                       {"trees", share_json(garbage.trees)},
+                       {"keys", share_json(garbage.keys)},
                        {"disks", {{"bytes", disks}}},
-                       {"spared", as_json(garbage.spared)},
-                       {"stuck", as_json(garbage.stuck)},
+                       {"spared", share_json(garbage.spared)},
+                       {"stuck", share_json(garbage.stuck)},
                        {"held_since", since},
-                       {"for_runs", as_json(garbage.for_runs)},
-                       {"for_history", as_json(garbage.for_history)}}));
+                       {"for_runs", share_json(garbage.for_runs)},
+                       {"for_history", share_json(garbage.for_history)}}));
 }
 
-std::string parts_of(const Garbage& garbage, std::uint64_t disks) {
+std::string garbage_parts(const Garbage& garbage, std::uint64_t disks) {
   std::vector<std::string> parts;
   const auto add = [&](const Garbage::Share& share, std::string_view one, std::string_view many) {
     if (share.count == 0) return;
@@ -117,7 +117,7 @@ int gc_command(const GcOptions& options, Ui& ui) {
   settings.only_look = options.dry_run;
   if (!Store::exists(store_folder())) {
     if (ui.options.json) {
-      answer_as_json({}, 0, options.dry_run, ui);
+      answer_garbage_json({}, 0, options.dry_run, ui);
     } else {
       ui.answer("there is no store yet");
     }
@@ -132,11 +132,11 @@ int gc_command(const GcOptions& options, Ui& ui) {
   }
   const std::uint64_t disks = remove_stale_disks(ui.store(), options.dry_run);
   if (ui.options.json) {
-    answer_as_json(garbage, disks, options.dry_run, ui);
+    answer_garbage_json(garbage, disks, options.dry_run, ui);
     return 0;
   }
   ui.answer(fmt::format("{} {}{}", options.dry_run ? "would free" : "freed",
-                        human_bytes(garbage.bytes() + disks), parts_of(garbage, disks)));
+                        human_bytes(garbage.bytes() + disks), garbage_parts(garbage, disks)));
   say_what_stays(garbage, ui);
   return 0;
 }

@@ -10,7 +10,7 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr std::string_view kFolder = "hosts";
+constexpr std::string_view kHostsFolder = "hosts";
 
 Facts probed(bool with_gpus) {
   const FactSources from =
@@ -38,15 +38,15 @@ std::optional<OwnFolder> cache_of(std::string_view name) {
   }
 }
 
-Facts HostFacts::fresh() const {
+Facts KnownHost::fresh() const {
   Facts facts = probed(with_gpus_);
   if (!with_gpus_) return facts;
-  if (const auto folder = cache_of(kFolder)) folder->write(name_now(), render_facts(facts));
+  if (const auto folder = cache_of(kHostsFolder)) folder->write(name_now(), render_facts(facts));
   return facts;
 }
 
-std::optional<Facts> HostFacts::remembered() const {
-  const auto folder = with_gpus_ ? cache_of(kFolder) : std::nullopt;
+std::optional<Facts> KnownHost::remembered() const {
+  const auto folder = with_gpus_ ? cache_of(kHostsFolder) : std::nullopt;
   const std::string name = folder ? name_now() : std::string();
   const auto text = folder ? folder->read(name) : std::nullopt;
   try {
@@ -58,7 +58,7 @@ std::optional<Facts> HostFacts::remembered() const {
 }
 
 SplitGpus split_gpus() {
-  const HostFacts host{true};
+  const KnownHost host{true};
   auto remembered = host.remembered();
   Facts facts = remembered ? *std::move(remembered) : host.fresh();
   return {std::move(facts.gpus), std::move(facts.mig_devices)};

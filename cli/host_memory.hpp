@@ -15,9 +15,9 @@ std::optional<OwnFolder> cache_of(std::string_view name);
 
 /// This host's, as far as rules that block a run ask for them. NVIDIA's libraries take a second to
 /// ask: what they said counts while the driver and the devices are the same.
-class HostFacts {
+class KnownHost {
  public:
-  explicit HostFacts(bool with_gpus) : with_gpus_(with_gpus) {}
+  explicit KnownHost(bool with_gpus) : with_gpus_(with_gpus) {}
   /// Asked now, and remembered.
   Facts fresh() const;
   std::optional<Facts> remembered() const;

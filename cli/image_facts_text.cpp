@@ -40,11 +40,11 @@ class Page {
   std::vector<std::string> lines_;
 };
 
-std::string shown(const FoundLibrary& library) {
+std::string fact_text(const FoundLibrary& library) {
   return fmt::format("{:<12}  {}", library.version, library.path);
 }
 
-std::string shown(const FrameworkBuild& build) {
+std::string fact_text(const FrameworkBuild& build) {
   std::string text = build.name + " " + build.version;
   if (build.cuda == "cpu") return text + ", for processors alone";
   return build.cuda.empty() ? text : text + ", for CUDA " + build.cuda;
@@ -65,7 +65,7 @@ void device_code(Page& page, const Fact<std::vector<DeviceLibrary>>& libraries, 
   }
 }
 
-std::string shown(const SymbolVersions& versions) {
+std::string fact_text(const SymbolVersions& versions) {
   if (versions.needed.empty()) return "none is needed";
   return fmt::format(
       "{} by {}; {}", versions.needed, versions.needed_by,
@@ -100,7 +100,7 @@ void missing(Page& page, const ImageFacts& facts) {
 
 void cuda(Page& page, const ImageFacts& facts) {
   page.heading("CUDA");
-  const auto library = [](const FoundLibrary& one) { return shown(one); };
+  const auto library = [](const FoundLibrary& one) { return fact_text(one); };
   page.list("runtime", facts.cuda_runtimes, library);
   page.list("cuDNN", facts.cudnn, library);
   page.list("NCCL", facts.nccl, library);
@@ -118,7 +118,7 @@ void cuda(Page& page, const ImageFacts& facts) {
 void needs(Page& page, const ImageFacts& facts) {
   page.heading("needs");
   const auto text = [](const std::string& value) { return value; };
-  const auto versions = [](const SymbolVersions& value) { return shown(value); };
+  const auto versions = [](const SymbolVersions& value) { return fact_text(value); };
   page.fact("driver", facts.oldest_driver, text);
   page.fact("kernel", facts.least_kernel,
             [](const std::string& kernel) { return kernel.empty() ? "any" : kernel; });
@@ -134,13 +134,15 @@ void needs(Page& page, const ImageFacts& facts) {
 std::vector<std::string> image_facts_text(const ImageFacts& facts) {
   Page page;
   page.heading(fmt::format("{}  {}  {}", facts.name, facts.architecture, facts.digest));
-  page.list("frameworks", facts.frameworks, [](const FrameworkBuild& one) { return shown(one); });
+  page.list("frameworks", facts.frameworks,
+            [](const FrameworkBuild& one) { return fact_text(one); });
   page.fact("user", facts.user,
             [](const std::string& user) { return user.empty() ? "root" : user; });
   page.fact("packed", facts.packed_bytes, [](std::uint64_t bytes) { return human_bytes(bytes); });
   page.fact("unpacked", facts.unpacked_bytes,
             [](std::uint64_t bytes) { return human_bytes(bytes); });
-  for (const Variable& one : facts.environment) page.line("variable", one.name + "=" + one.value);
+  for (const mlenv::Variable& one : facts.environment)
+    page.line("variable", one.name + "=" + one.value);
   cuda(page, facts);
   needs(page, facts);
   missing(page, facts);

@@ -23,7 +23,7 @@
 namespace mlenv::cli {
 namespace {
 
-struct Options {
+struct InitWords {
   std::string framework;
   std::string from;
   std::string name;
@@ -32,7 +32,7 @@ struct Options {
   bool schema = false;
 };
 
-void check_place(const Options& options) {
+void check_place(const InitWords& options) {
   std::error_code unknown;
   const fs::path path = options.recipe;
   if (path.empty()) throw usage_error("usage", "the recipe's path is empty");
@@ -46,7 +46,7 @@ void check_place(const Options& options) {
   }
 }
 
-void take_name(const Options& options, Draft& draft) {
+void take_name(const InitWords& options, Draft& draft) {
   if (!options.name.empty()) {
     draft.name = options.name;
     if (is_image_name(draft.name)) return;
@@ -57,7 +57,7 @@ void take_name(const Options& options, Draft& draft) {
   draft.name = image_name_from(fs::absolute(options.recipe).parent_path().filename().string());
 }
 
-void take_framework(const Options& options, Draft& draft) {
+void take_framework(const InitWords& options, Draft& draft) {
   if (options.framework.empty()) return;
   const auto read = parse_requirement(trim(options.framework));
   if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
@@ -87,16 +87,12 @@ void check_readable(const std::string& text, const fs::path& path) {
   }
 }
 
-void write_recipe(const Options& options, const std::string& text) {
+void write_draft(const InitWords& options, const std::string& text) {
   write_answer_file(options.recipe, text);
 }
 
-nlohmann::json text_or_null(const std::string& text) {
-  return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
-}
-
-void answer_as_json(const Options& options, const Draft& draft, const HostFacts& host,
-                    const Ui& ui) {
+void answer_draft_json(const InitWords& options, const Draft& draft, const HostFacts& host,
+                       const Ui& ui) {
   nlohmann::json left_out = nlohmann::json::array();
   for (const LeftOut& one : draft.left_out) {
     left_out.push_back({{"file", one.place.file},
@@ -117,7 +113,7 @@ void answer_as_json(const Options& options, const Draft& draft, const HostFacts&
 }
 
 /// Files that other tools describe environments with, where the person named none.
-void tell_of_others(const Options& options, const Ui& ui) {
+void tell_of_others(const InitWords& options, const Ui& ui) {
   constexpr std::array<const char*, 6> kNames = {"Dockerfile",       "environment.yml",
                                                  "environment.yaml", "cog.yaml",
                                                  "pyproject.toml",   "requirements.txt"};
@@ -132,7 +128,7 @@ void tell_of_others(const Options& options, const Ui& ui) {
   }
 }
 
-int init_command(const Options& options, const Ui& ui) {
+int init_command(const InitWords& options, const Ui& ui) {
   if (options.schema) {
     std::string text(recipe_schema());
     text.pop_back();  // `answer` ends the line
@@ -148,9 +144,9 @@ int init_command(const Options& options, const Ui& ui) {
   choose_for_host(draft, host);
   const std::string text = render_draft(draft, fs::path(options.recipe).filename().string());
   check_readable(text, options.recipe);
-  write_recipe(options, text);
+  write_draft(options, text);
   if (ui.options.json) {
-    answer_as_json(options, draft, host, ui);
+    answer_draft_json(options, draft, host, ui);
     return 0;
   }
   for (const LeftOut& one : draft.left_out) ui.say("not carried over: " + sentence(one));
@@ -162,7 +158,7 @@ int init_command(const Options& options, const Ui& ui) {
 }  // namespace
 
 Action declare_init(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InitWords>();
   app.add_option("--framework", options->framework,
                  "pytorch, tensorflow, jax, or any requirement, as `pytorch>=2.9`");
   take_word_of(app.add_option("--from", options->from,

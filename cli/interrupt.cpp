@@ -18,12 +18,12 @@ constexpr std::string_view kOnTerminal = "\ninterrupted; the same command goes o
 constexpr std::string_view kElsewhere = kOnTerminal.substr(1);
 
 // A handler has no other way to its data; written before the handler is there.
-volatile std::sig_atomic_t on_terminal = 0;
+volatile std::sig_atomic_t errors_on_terminal = 0;
 volatile std::sig_atomic_t silent = 0;
 
 /// The signal's own effect comes back when this returns (SA_RESETHAND).
 void say_and_end(int number) {
-  const std::string_view line = on_terminal != 0 ? kOnTerminal : kElsewhere;
+  const std::string_view line = errors_on_terminal != 0 ? kOnTerminal : kElsewhere;
   // Not where nobody reads: a full pipe, a terminal that is stopped.
   pollfd room{STDERR_FILENO, POLLOUT, 0};
   if (silent == 0 && ::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0) {
@@ -46,7 +46,7 @@ void set_handler(int number, void (*handler)(int), int flags) {
 }  // namespace
 
 Interruption::Interruption(bool quiet) {
-  on_terminal = ::isatty(STDERR_FILENO);
+  errors_on_terminal = ::isatty(STDERR_FILENO);
   silent = quiet ? 1 : 0;
   for (const int number : kSignals) {
     set_handler(number, say_and_end,

@@ -12,14 +12,14 @@
 namespace mlenv::cli {
 namespace {
 
-struct Options {
+struct LockWords {
   std::string recipe = "recipe.yaml";
   std::vector<std::string> upgrade;
   LockChoice choice;
 };
 
 /// `--upgrade recipe.yaml` upgrades everything of that recipe: no package is called so.
-void take_upgrade(Options& options) {
+void take_upgrade(LockWords& options) {
   std::vector<std::string>& names = options.upgrade;
   std::erase_if(names, [](const std::string& name) { return name.empty() || name == "true"; });
   const auto recipe = std::find_if(names.begin(), names.end(), is_recipe_path);
@@ -42,7 +42,7 @@ void say_unknown_code(const LockSet& locks, Ui& ui) {
       "`mlenv build` reads them and fails where code for one of `gpus` is missing");
 }
 
-int lock_command(const Options& options, Ui& ui) {
+int lock_command(const LockWords& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const Recipe recipe = read_recipe(options.recipe);
   const LockOutcome outcome = provide_lock(ui, recipe, options.choice);
@@ -61,7 +61,7 @@ int lock_command(const Options& options, Ui& ui) {
 }  // namespace
 
 Action declare_lock(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LockWords>();
   take_word_of(app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str(),
                WordKind::recipe);
   auto* upgrade = app.add_option("--upgrade", options->upgrade,

@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kMostLines = 1000000000;
 
-struct Options {
+struct LogsWords {
   std::string run;
   bool follow = false;
   bool timestamps = false;
@@ -47,9 +47,9 @@ std::string start_of(const std::string& since) {
 }
 
 /// Shows lines of the log as the command wrote them: each stream on ours, byte for byte.
-class Shown {
+class ShownLog {
  public:
-  Shown(const Options& options, const Ui& ui) : options_(options), ui_(ui) {}
+  ShownLog(const LogsWords& options, const Ui& ui) : options_(options), ui_(ui) {}
 
   void show(std::string_view text) {
     const std::optional<LogLine> line = parse_log_line(text);
@@ -101,7 +101,7 @@ class Shown {
     flush();
   }
 
-  const Options& options_;
+  const LogsWords& options_;
   const Ui& ui_;
   std::array<bool, 2> begun_{};
   bool to_out_ = true;
@@ -128,8 +128,8 @@ std::deque<std::string> last_lines(LogReader& reader, std::size_t most, const st
   return kept;
 }
 
-void show_all(const RunRecords& records, const std::string& id, const Options& options,
-              const std::string& since, Shown& shown) {
+void show_all(const RunRecords& records, const std::string& id, const LogsWords& options,
+              const std::string& since, ShownLog& shown) {
   const fs::path folder = log_folder(records.folder_of(id));
   const FolderEvents events{folder};
   LogReader reader{folder};
@@ -151,7 +151,7 @@ void show_all(const RunRecords& records, const std::string& id, const Options& o
   }
 }
 
-int logs_command(const Options& options, Ui& ui) {
+int logs_command(const LogsWords& options, Ui& ui) {
   const std::string since = start_of(options.since);
   const RunRecords records = run_records();
   const std::string id = begun_run(ui, records, options.run, options.follow);
@@ -169,7 +169,7 @@ int logs_command(const Options& options, Ui& ui) {
         .because("it ran in the foreground, where it wrote to the streams of `mlenv run`")
         .hint("`mlenv run -d` keeps it; or redirect it: `mlenv run … >FILE`");
   }
-  Shown shown{options, ui};
+  ShownLog shown{options, ui};
   show_all(records, id, options, since, shown);
   return 0;
 }
@@ -177,7 +177,7 @@ int logs_command(const Options& options, Ui& ui) {
 }  // namespace
 
 Action declare_logs(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LogsWords>();
   take_word_of(app.add_option("RUN", options->run, "an id, its beginning or end, a name, or `last`")
                    ->required(),
                WordKind::run);

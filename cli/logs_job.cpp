@@ -138,7 +138,7 @@ void show_job_log(const Ui& ui, const RunRecords& records, const std::string& id
   const FolderEvents events{records.folder_of(id)};
   MergedLog log{records.folder_of(id), options.rank};
   ShownJob shown{ui, options};
-  RunLife life{ui, records, id};
+  SlurmRunLife life{ui, records, id};
   // Before the logs are read: what ranks wrote is all there when the job has ended.
   bool goes_on = options.follow ? life.goes_on() : records.goes_on(id);
   const auto look = [&] {

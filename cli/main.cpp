@@ -208,7 +208,7 @@ int settled(const Ui& ui, int status) {
   return ui.failure_status && status != 0 ? status : failed;
 }
 
-int ask(int argc, char** argv) {
+int ask_mlenv(int argc, char** argv) {
   Ui ui;
   return settled(ui, main_with(argc, argv, ui));
 }
@@ -236,5 +236,5 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::cli::release_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::compare::minder_main(argc, argv)) return *status;
-  return mlenv::cli::ask(argc, argv);
+  return mlenv::cli::ask_mlenv(argc, argv);
 }

@@ -14,11 +14,11 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr std::string_view kAlgorithm = "sha256";
+constexpr std::string_view kDigestAlgorithm = "sha256";
 
 /// `sha256:…` reads as a repository and a tag, but whoever types it means a digest.
 bool looks_like_digest(const Reference& name) {
-  return name.host().empty() && name.repository() == kAlgorithm;
+  return name.host().empty() && name.repository() == kDigestAlgorithm;
 }
 
 struct TagOptions {
@@ -50,8 +50,8 @@ Error no_such_name(const std::string& asked, const std::vector<Store::Name>& nam
 }
 
 /// The references of all names, each once; nothing has been removed when it throws.
-std::vector<Reference> names_there(const std::vector<std::string>& asked,
-                                   const std::vector<Store::Name>& names) {
+std::vector<Reference> known_references(const std::vector<std::string>& asked,
+                                        const std::vector<Store::Name>& names) {
   std::vector<Reference> found;
   for (const std::string& text : asked) {
     Reference reference = Reference::parse(text);
@@ -72,7 +72,7 @@ std::vector<Reference> names_there(const std::vector<std::string>& asked,
 
 int rm_command(const std::vector<std::string>& asked, Ui& ui) {
   nlohmann::json removed = nlohmann::json::array();
-  for (const Reference& name : names_there(asked, ui.store().names())) {
+  for (const Reference& name : known_references(asked, ui.store().names())) {
     // False: another process took it away just now, which is as good.
     while_doing(
         fmt::format("taking `{}` out of `{}/names`", listed_name(name), ui.store().root().string()),

@@ -24,16 +24,14 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr int kNo = 3;
-
-struct Options {
+struct PreflightWords {
   std::string image;
   bool nccl = false;
   bool rdma = false;
   JobWords job;
 };
 
-void check_nccl(const Options& options) {
+void check_nccl(const PreflightWords& options) {
   if (options.nccl && options.image.empty()) {
     throw usage_error("usage", "`--nccl` needs an image")
         .because("NCCL is the image's, and runs in it")
@@ -87,8 +85,8 @@ std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice,
 }
 
 /// Where there are links for it: what is broken is the answer then.
-void add_nccl(Ui& ui, const JobChoice& choice, const std::vector<job::Host>& hosts,
-              const job::DrivePlan& plan, job::Preflight& found) {
+void look_at_nccl(Ui& ui, const JobChoice& choice, const std::vector<job::Host>& hosts,
+                  const job::DrivePlan& plan, job::Preflight& found) {
   if (found.verdict == "broken") {
     return job::add_nccl(found, job::not_measured("links are broken"));
   }
@@ -101,7 +99,7 @@ void add_nccl(Ui& ui, const JobChoice& choice, const std::vector<job::Host>& hos
   measure_nccl(ui, *starter, plan, found);
 }
 
-int preflight_command(const Options& options, Ui& ui) {
+int preflight_command(const PreflightWords& options, Ui& ui) {
   check_nccl(options);
   JobChoice choice = choice_of(options.job);
   choice.job.options.rdma = options.rdma;
@@ -120,19 +118,19 @@ int preflight_command(const Options& options, Ui& ui) {
   events.preflight = [&](const job::Preflight& preflight) { found = preflight; };
   const job::JobOutcome outcome = job::drive(ui.store(), *starter, plan, events);
   if (!found) return outcome.exit_code;
-  if (options.nccl) add_nccl(ui, choice, hosts, plan, *found);
+  if (options.nccl) look_at_nccl(ui, choice, hosts, plan, *found);
   if (ui.options.json) {
     ui.answer(job::render_preflight(*found));
   } else {
     ui.answer_lines(job::preflight_text(*found));
   }
-  return found->verdict == "fine" ? 0 : kNo;
+  return found->verdict == "fine" ? 0 : kAnswerIsNo;
 }
 
 }  // namespace
 
 Action declare_preflight(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PreflightWords>();
   take_word_of(app.add_option("IMAGE", options->image,
                               "an image that the nodes are to have, and to be able to run"),
                WordKind::runnable);

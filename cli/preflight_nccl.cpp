@@ -25,13 +25,13 @@ std::string program_as_code(Store& store) {
   return job::snapshot_of(store, code).digest.str();
 }
 
-std::vector<std::string> names_of(const job::Preflight& found) {
+std::vector<std::string> node_names(const job::Preflight& found) {
   std::vector<std::string> names;
   for (const job::PreflightNode& node : found.nodes) names.push_back(printable(node.name));
   return names;
 }
 
-job::DrivePlan plan_of(Store& store, const job::DrivePlan& links, const job::Preflight& found) {
+job::DrivePlan nccl_plan(Store& store, const job::DrivePlan& links, const job::Preflight& found) {
   job::DrivePlan plan;
   plan.job = links.job;
   plan.job.preflight = false;
@@ -70,7 +70,7 @@ std::string failure_of(const job::JobOutcome& outcome) {
 
 void measure_nccl(Ui& ui, job::NodeStarter& starter, const job::DrivePlan& links,
                   job::Preflight& found) {
-  const job::DrivePlan plan = plan_of(ui.store(), links, found);
+  const job::DrivePlan plan = nccl_plan(ui.store(), links, found);
   job::NcclLines lines{found.nodes.size()};
   job::DriveEvents events;
   events.notice = [&](const std::string& text) { ui.say("mlenv: " + printable(text)); };
@@ -78,7 +78,7 @@ void measure_nccl(Ui& ui, job::NodeStarter& starter, const job::DrivePlan& links
     lines.line(rank, line);
   };
   const job::JobOutcome outcome = job::drive(ui.store(), starter, plan, events);
-  job::add_nccl(found, lines.result(names_of(found), failure_of(outcome)));
+  job::add_nccl(found, lines.result(node_names(found), failure_of(outcome)));
 }
 
 }  // namespace mlenv::cli

@@ -53,7 +53,7 @@ void add_pair(std::vector<std::string>& lines, const json& pair) {
   add_problem(lines, pair);
 }
 
-void add_nccl(std::vector<std::string>& lines, const json& nccl) {
+void add_nccl_line(std::vector<std::string>& lines, const json& nccl) {
   const json& right = nccl.at("sums_right");
   lines.push_back(fmt::format(
       "NCCL     {}, {} ranks: sums {}, {} on the bus ({} of data)", text(nccl.at("version")),
@@ -74,7 +74,7 @@ std::vector<std::string> probe_text(const json& answer) {
   }
   for (const json& gpu : answer.at("gpus")) add_gpu(lines, gpu);
   for (const json& pair : answer.at("pairs")) add_pair(lines, pair);
-  if (answer.at("nccl").is_object()) add_nccl(lines, answer.at("nccl"));
+  if (answer.at("nccl").is_object()) add_nccl_line(lines, answer.at("nccl"));
   if (answer.at("verdict") == "works") {
     lines.emplace_back("all of it works");
   } else {

@@ -17,22 +17,22 @@
 namespace mlenv::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
-void print(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
+void print_aside(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
 
-std::string seconds_since(Clock::time_point start) {
+std::string elapsed_text(steady_clock::time_point start) {
   const auto ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+      std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - start).count();
   return fmt::format("{}.{} s", ms / 1000, ms % 1000 / 100);
 }
 
-struct Shown {
+struct ShownActivity {
   std::string name;
   std::uint64_t total = 0;
   std::uint64_t done = 0;
   std::string unit;
-  Clock::time_point start;
+  steady_clock::time_point start;
   std::string detail{};
 };
 
@@ -42,7 +42,7 @@ class Tracker : public Progress {
   int begin(std::string_view name, std::uint64_t total, std::string_view unit) final {
     const std::lock_guard lock{mutex_};
     const int number = next_++;
-    shown_[number] = {printable(name), total, 0, std::string(unit), Clock::now()};
+    shown_[number] = {printable(name), total, 0, std::string(unit), steady_clock::now()};
     begun(number, shown_[number]);
     return number;
   }
@@ -57,7 +57,7 @@ class Tracker : public Progress {
     const std::lock_guard lock{mutex_};
     const auto at = shown_.find(activity);
     if (at == shown_.end()) return;
-    const Shown shown = at->second;
+    const ShownActivity shown = at->second;
     shown_.erase(at);
     ended(activity, shown, printable(note));
   }
@@ -73,19 +73,19 @@ class Tracker : public Progress {
   }
 
  protected:
-  virtual void begun(int /*number*/, const Shown& /*shown*/) {}
-  virtual void advanced(int /*number*/, const Shown& /*shown*/) {}
-  virtual void ended(int number, const Shown& shown, std::string_view note) = 0;
+  virtual void begun(int /*number*/, const ShownActivity& /*shown*/) {}
+  virtual void advanced(int /*number*/, const ShownActivity& /*shown*/) {}
+  virtual void ended(int number, const ShownActivity& shown, std::string_view note) = 0;
   virtual void noted(std::string_view sentence) = 0;
-  static std::string ended_line(const Shown& shown, std::string_view note) {
+  static std::string ended_line(const ShownActivity& shown, std::string_view note) {
     std::string line = shown.name;
     if (shown.unit == "bytes" && shown.total > 0) line += ", " + human_bytes(shown.total);
     if (shown.unit == "packages" && shown.total > 0) line += fmt::format(", {}", shown.total);
-    line += ", " + seconds_since(shown.start);
+    line += ", " + elapsed_text(shown.start);
     if (!note.empty()) line += fmt::format(" ({})", note);
     return line;
   }
-  std::map<int, Shown> shown_;
+  std::map<int, ShownActivity> shown_;
 
  private:
   std::mutex mutex_;
@@ -94,22 +94,22 @@ class Tracker : public Progress {
 
 class PlainProgress final : public Tracker {
  protected:
-  void ended(int, const Shown& shown, std::string_view note) override {
-    print(ended_line(shown, note) + "\n");
+  void ended(int, const ShownActivity& shown, std::string_view note) override {
+    print_aside(ended_line(shown, note) + "\n");
   }
-  void noted(std::string_view sentence) override { print(std::string(sentence) + "\n"); }
+  void noted(std::string_view sentence) override { print_aside(std::string(sentence) + "\n"); }
 };
 
 class JsonProgress final : public Tracker {
  protected:
-  void begun(int number, const Shown& shown) override {
+  void begun(int number, const ShownActivity& shown) override {
     line({{"event", "begin"},
           {"activity", number},
           {"name", shown.name},
           {"total", shown.total},
           {"unit", shown.unit}});
   }
-  void ended(int number, const Shown& shown, std::string_view note) override {
+  void ended(int number, const ShownActivity& shown, std::string_view note) override {
     line({{"event", "end"}, {"activity", number}, {"name", shown.name}, {"note", note}});
   }
   void noted(std::string_view sentence) override { line({{"event", "note"}, {"text", sentence}}); }
@@ -117,7 +117,7 @@ class JsonProgress final : public Tracker {
  private:
   static void line(nlohmann::json value) {
     value["schema"] = "mlenv.progress/1";
-    print(canonical(value) + "\n");
+    print_aside(canonical(value) + "\n");
   }
 };
 
@@ -130,19 +130,19 @@ class TerminalProgress final : public Tracker {
   ~TerminalProgress() override { erase(); }
 
  protected:
-  void begun(int, const Shown&) override { redraw(); }
-  void advanced(int, const Shown&) override {
-    if (Clock::now() - drawn_ >= std::chrono::milliseconds{100}) redraw();
+  void begun(int, const ShownActivity&) override { redraw(); }
+  void advanced(int, const ShownActivity&) override {
+    if (steady_clock::now() - drawn_ >= std::chrono::milliseconds{100}) redraw();
   }
-  void ended(int, const Shown& shown, std::string_view note) override {
+  void ended(int, const ShownActivity& shown, std::string_view note) override {
     erase();
     const bool failed = note.starts_with("failed") || note.starts_with("stopped");
-    print((failed ? "  ✗ " : "  ✓ ") + ended_line(shown, note) + "\n");
+    print_aside((failed ? "  ✗ " : "  ✓ ") + ended_line(shown, note) + "\n");
     redraw();
   }
   void noted(std::string_view sentence) override {
     erase();
-    print("  " + std::string(sentence) + "\n");
+    print_aside("  " + std::string(sentence) + "\n");
     redraw();
   }
 
@@ -158,8 +158,8 @@ class TerminalProgress final : public Tracker {
     return most;
   }
   void erase() {
-    if (lines_ > 0) print("\r\033[2K");  // a `^C` that the terminal has shown
-    for (; lines_ > 0; --lines_) print("\033[1A\033[2K");
+    if (lines_ > 0) print_aside("\r\033[2K");  // a `^C` that the terminal has shown
+    for (; lines_ > 0; --lines_) print_aside("\033[1A\033[2K");
   }
   void redraw() {
     erase();
@@ -175,13 +175,13 @@ class TerminalProgress final : public Tracker {
       }
       if (!shown.detail.empty()) line += "  " + shown.detail;
       if (line.size() > width) line.resize(whole_characters(line, width));
-      print(line + "\n");
+      print_aside(line + "\n");
       ++lines_;
     }
-    drawn_ = Clock::now();
+    drawn_ = steady_clock::now();
   }
   std::size_t lines_ = 0;
-  Clock::time_point drawn_;
+  steady_clock::time_point drawn_;
 };
 
 }  // namespace

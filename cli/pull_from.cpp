@@ -43,7 +43,8 @@ bool names_no_image(const PullFromWords& words, const Reference& where) {
 }
 
 /// Nodes get the image of this digest, whatever anything else is called.
-void require_same(const Registry::Manifest& found, const Reference& where, const Image& image) {
+void require_same_image(const Registry::Manifest& found, const Reference& where,
+                        const Image& image) {
   if (found.digest == image.digest()) return;
   if (is_index(found.media_type, found.bytes)) {
     const ImageIndex index = parse_index(found.bytes);
@@ -76,7 +77,7 @@ job::PullFrom pull_from_of(Ui& ui, const PullFromWords& words, const Image& imag
     if (!names_no_image(words, where)) {
       const auto found = registry.get_unresolved(where.manifest_name());
       if (!found) throw registry.no_image(where);
-      require_same(*found, where, image);
+      require_same_image(*found, where, image);
     }
     const Registry::BlobAccess access = registry.blob_access(image.digest());
     return job::PullFrom{where.host() + "/" + where.repository(), access.plain_http,

@@ -93,7 +93,7 @@ void keep_layers(Built& built, std::size_t count) {
 
 /// Throws `not-reproduced` when the record is of the same lock and of another result. Where it is
 /// of other project files, the `below` layers under those are all that must be the same.
-void compare(const fs::path& path, Built recorded, Built built, std::size_t below) {
+void compare_built(const fs::path& path, Built recorded, Built built, std::size_t below) {
   if (!is_comparable(recorded, built.lock)) return;
   recorded.facts = built.facts;
   if (recorded.files != built.files) {
@@ -202,7 +202,7 @@ ProjectFiles project_files(const Ui& ui, const Recipe& recipe, unsigned jobs) {
 }
 
 /// Nothing that a build writes lies where `files` copies it.
-void require_apart(const Recipe& recipe, std::span<const fs::path> outputs) {
+void require_outputs_apart(const Recipe& recipe, std::span<const fs::path> outputs) {
   for (const fs::path& output : outputs) {
     const std::optional<std::string> place = copied_place(recipe, output);
     if (!place) continue;
@@ -271,7 +271,7 @@ void record_index(const Ui& ui, const Recipe& recipe, const ImageSet& index) {
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice) {
   const Recipe recipe = read_recipe(recipe_path);
   require_files(recipe);  // a misspelt path is not to be told after minutes
-  require_apart(recipe, choice.outputs);
+  require_outputs_apart(recipe, choice.outputs);
   const std::string platform = build_platform(recipe, choice.platform);
   LockOutcome locked = provide_lock_aloud(ui, recipe, choice.lock);
   const Lock& lock = *locked.locks.find(platform);
@@ -309,7 +309,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   if (recorded != nullptr) news = news_of_runs(record, *recorded, built, choice.lock.locked, runs);
   if (news) ui.say(*news);
   if (recorded != nullptr && !news)
-    compare(record, *recorded, built, layers_below_files(result, options.files, runs));
+    compare_built(record, *recorded, built, layers_below_files(result, options.files, runs));
   ui.store().tag(Reference::parse(recipe.name + ":" + tag_for(platform)), result.image.digest());
   const auto is_dropped = [&](const Built& one) {
     return locked.locks.find(one.platform) == nullptr;

@@ -22,7 +22,6 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr int kDiffers = 3;
 constexpr std::chrono::seconds kCodeDeadline{5};
 
 struct Report {
@@ -115,7 +114,7 @@ void add_host_causes(const RunRecord& record, std::vector<std::string>& causes) 
   for (std::string& one : host_differences(*record.facts, now)) causes.push_back(std::move(one));
 }
 
-std::string line_of(const ComparedFile& file) {
+std::string compared_line(const ComparedFile& file) {
   std::string text = fmt::format("{:<8} {}", file.what, printable(file.path));
   if (file.what == "same") return text;
   if (file.recorded_bytes && file.found_bytes && *file.recorded_bytes != *file.found_bytes) {
@@ -127,12 +126,12 @@ std::string line_of(const ComparedFile& file) {
   return text;
 }
 
-void print(const Report& report, const Ui& ui) {
+void print_report(const Report& report, const Ui& ui) {
   if (ui.options.json) {
     ui.answer(render_record(report, {"mlenv.reproduce/1", "what a repeated run gave", ""}));
     return;
   }
-  for (const ComparedFile& file : report.files) ui.answer_lines({line_of(file)});
+  for (const ComparedFile& file : report.files) ui.answer_lines({compared_line(file)});
   if (report.recorded_exit != report.found_exit) {
     ui.answer(fmt::format("exit status {}, now {}", report.recorded_exit, report.found_exit));
   }
@@ -168,8 +167,8 @@ int reproduce_command(const ReproduceOptions& options, Ui& ui) {
   report.result = same ? "same" : "differs";
   report.causes = plan.causes;
   if (!same) add_host_causes(record, report.causes);
-  print(report, ui);
-  return same ? 0 : kDiffers;
+  print_report(report, ui);
+  return same ? 0 : kAnswerIsNo;
 }
 
 }  // namespace

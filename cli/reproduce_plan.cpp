@@ -69,7 +69,7 @@ Image image_of(Ui& ui, const RecordedImage& recorded) {
       .hint("build it from its lock (`mlenv build --locked`), or pull it by that digest");
 }
 
-std::string name_of(const std::string& word) { return word.substr(0, word.find('=')); }
+std::string variable_name(const std::string& word) { return word.substr(0, word.find('=')); }
 
 bool is_masked(const RecordedVariable& variable) {
   return !variable.value || variable.value->find(kMasked) != std::string::npos;
@@ -82,7 +82,7 @@ void restore_words(const ReproduceOptions& options, const RunStart& start, Local
   std::vector<std::string> missing;
   const auto given = [&](const std::string& name) {
     return std::any_of(options.env.begin(), options.env.end(),
-                       [&](const std::string& word) { return name_of(word) == name; });
+                       [&](const std::string& word) { return variable_name(word) == name; });
   };
   for (const RecordedVariable& variable : start.env) {
     if (!is_masked(variable)) {
@@ -112,9 +112,10 @@ void restore_words(const ReproduceOptions& options, const RunStart& start, Local
     run.env.push_back(word);
     const auto recorded = std::find_if(
         start.env.begin(), start.env.end(),
-        [&](const RecordedVariable& variable) { return variable.name == name_of(word); });
+        [&](const RecordedVariable& variable) { return variable.name == variable_name(word); });
     if (recorded == start.env.end() || !is_masked(*recorded)) {
-      causes.push_back(fmt::format("variable `{}`: set by `-e`, not as recorded", name_of(word)));
+      causes.push_back(
+          fmt::format("variable `{}`: set by `-e`, not as recorded", variable_name(word)));
     }
   }
 }
@@ -233,8 +234,8 @@ bool has_throwaway_layers(const ContainerEngine& engine) {
 }
 
 /// That of the run, unless another one is asked for.
-void choose_runtime(Ui& ui, const ReproduceOptions& options, const RunStart& start,
-                    Reproduction& plan) {
+void choose_recorded_runtime(Ui& ui, const ReproduceOptions& options, const RunStart& start,
+                             Reproduction& plan) {
   const std::string recorded = start.runtime.value_or("");
   const std::string name = recorded.substr(0, recorded.find(' '));
   LocalRun& run = plan.run;
@@ -287,7 +288,7 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
   restore_mounts(start, run);
   run.config = plan.image.settings;
   run.workdir = start.workdir.value_or("");
-  choose_runtime(ui, options, start, plan);
+  choose_recorded_runtime(ui, options, start, plan);
   run.options = start.options;
   run.scratch = scratch;
   std::vector<std::string> paths;

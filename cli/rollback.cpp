@@ -37,8 +37,8 @@ bool is_digest_of(const std::string& word, const Digest& digest) {
 }
 
 /// Its place in the history: what `--history` shows before it, or a digest's beginning.
-std::size_t chosen(const std::vector<Store::Meaning>& all, const std::string& to,
-                   const std::string& name) {
+std::size_t meaning_chosen(const std::vector<Store::Meaning>& all, const std::string& to,
+                           const std::string& name) {
   if (all.size() == 1) {
     throw failure("no-history", "`{}` never meant another image", name)
         .because("nothing is remembered from before the name was given, or taken away");
@@ -65,7 +65,7 @@ struct RollbackOptions {
 int rollback_command(const RollbackOptions& options, Ui& ui) {
   const Reference name = Reference::parse(options.name);
   const std::vector<Store::Meaning> all = history_of(ui, name, options.name);
-  const Store::Meaning& to = all[chosen(all, options.to, options.name)];
+  const Store::Meaning& to = all[meaning_chosen(all, options.to, options.name)];
   const Digest was = all.front().manifest;
   if (!to.whole) {
     throw failure("absent", "the store has no more all of `{}`", to.manifest.str())

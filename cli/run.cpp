@@ -35,15 +35,15 @@ bool is_recipe(const AskedWords& options, Ui& ui) {
   return is_recipe_path(options.image) && !ui.store().find_image(options.image);
 }
 
-struct PreparedRun {
+struct ReadyRun {
   LocalRun run;
   Image image;
   std::vector<job::DataSet> data;  ///< of a job, whose nodes see to it
 };
 
 /// Ready to run; Ctrl-C ends it as it ends a build.
-PreparedRun prepare(const AskedWords& options, Ui& ui, std::vector<Mount> mounts,
-                    const std::optional<JobChoice>& job) {
+ReadyRun prepare(const AskedWords& options, Ui& ui, std::vector<Mount> mounts,
+                 const std::optional<JobChoice>& job) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const bool of_recipe = is_recipe(options, ui);
   LocalRun run;
@@ -90,7 +90,7 @@ RunOutcome recorded_run(Ui& ui, const LocalRun& run, const RunStart& start,
 }
 
 /// What is in the run's image, which an engine unpacks where it cannot be looked at.
-std::unique_ptr<ImageNames> names_in(Ui& ui, const Image& image, const LocalRun& run) {
+std::unique_ptr<ImageNames> image_names(Ui& ui, const Image& image, const LocalRun& run) {
   if (!run.engine) return std::make_unique<UnpackedNames>(run.trees);
   return std::make_unique<KnownNames>(facts_of_layers(ui.store(), image, ui.progress()));
 }
@@ -141,7 +141,7 @@ void take_callers_values(std::vector<std::string>& env) {
   env = std::move(whole);
 }
 
-int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRun prepared) {
+int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, ReadyRun prepared) {
   LocalRun& run = prepared.run;
   run.settled.clear();  // sources are of the nodes
   // A script has those of whoever starts it.
@@ -165,7 +165,7 @@ int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRu
 
 int run_image(AskedWords options, Ui& ui) {
   Asked asked = understood(options);
-  PreparedRun prepared = prepare(options, ui, std::move(asked.mounts), asked.job);
+  ReadyRun prepared = prepare(options, ui, std::move(asked.mounts), asked.job);
   LocalRun& run = prepared.run;
   if (asked.job) {
     fill_in(run, options, asked);
@@ -196,7 +196,7 @@ int run_image(AskedWords options, Ui& ui) {
   }
   std::optional<Notebook> notebook;
   if (asked.jupyter) {
-    notebook.emplace(ui, *asked.jupyter, *names_in(ui, prepared.image, run), run);
+    notebook.emplace(ui, *asked.jupyter, *image_names(ui, prepared.image, run), run);
   }
   background.devices = std::move(chosen.names);
   RunStart start = run_start(run, prepared.image, background);

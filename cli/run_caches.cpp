@@ -23,7 +23,7 @@ constexpr std::array kCaches = {
     KnownCache{"uv", "uv", "UV_CACHE_DIR", "uv"},
 };
 
-Cache shown(const KnownCache& cache) {
+Cache shown_cache(const KnownCache& cache) {
   const auto set = variable(cache.variable);
   // Beside mlenv's own.
   const fs::path folder = set ? fs::absolute(*set) : cache_folder().parent_path() / cache.folder;
@@ -56,7 +56,7 @@ std::vector<Cache> caches_of(const std::vector<std::string>& words) {
   }
   std::vector<Cache> caches;
   caches.reserve(wanted.size());
-  for (const KnownCache* const one : wanted) caches.push_back(shown(*one));
+  for (const KnownCache* const one : wanted) caches.push_back(shown_cache(*one));
   return caches;
 }
 

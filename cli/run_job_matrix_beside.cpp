@@ -61,7 +61,7 @@ class Jobs {
   job::DetachedJob shared_;
 };
 
-void say_begin(const Ui& ui, const PreparedJob& job, const OpenedMatrix& opened) {
+void say_begin_beside(const Ui& ui, const PreparedJob& job, const OpenedMatrix& opened) {
   if (ui.options.json) return;
   const MatrixRecord& record = opened.record;
   const std::string all = counted(record.variations.size(), "variation");
@@ -138,7 +138,7 @@ int run_matrix_beside(Ui& ui, PreparedJob job) {
     HostShare share = divide_hosts(hosts, job.choice.job.nodes.most, choice.words.at_once, open);
     record.state = "running";
     record.at_once = share.at_once;
-    say_begin(ui, job, opened);
+    say_begin_beside(ui, job, opened);
     const matrix::DriveEnd end = drive_all(ui, job, opened, std::move(share));
     return answer_matrix(ui, record, end.signal);
   } catch (const Error&) {

@@ -89,8 +89,8 @@ void put_back(const OpenedMatrix& opened) {
 }
 
 /// `array` has its id from when Slurm has it.
-void submit(Ui& ui, PreparedJob& job, const Submission& submission, const OpenedMatrix& opened,
-            FollowedArray& array) {
+void submit_array(Ui& ui, PreparedJob& job, const Submission& submission,
+                  const OpenedMatrix& opened, FollowedArray& array) {
   const MatrixRecord& record = opened.record;
   const fs::path& folder = submission.folder;
   array = {"", folder, not_done(record), false};
@@ -127,7 +127,7 @@ void begin(Ui& ui, PreparedJob& job, const Submission& submission, OpenedMatrix&
   opened.record.state = "running";
   try {
     opened.folder.write(opened.record);
-    submit(ui, job, submission, opened, array);
+    submit_array(ui, job, submission, opened, array);
   } catch (const Error&) {
     if (!array.id.empty()) throw;
     opened.record = before;
@@ -151,8 +151,8 @@ void heed_failed_before(Ui& ui, const FollowedArray& array, const OpenedMatrix& 
   }
 }
 
-void say_begin(const Ui& ui, const PreparedJob& job, const OpenedMatrix& opened,
-               const FollowedArray& array) {
+void say_begin_array(const Ui& ui, const PreparedJob& job, const OpenedMatrix& opened,
+                     const FollowedArray& array) {
   if (ui.options.json) return;
   const MatrixRecord& record = opened.record;
   const std::string all = counted(record.variations.size(), "variation");
@@ -222,7 +222,7 @@ int run_matrix_in_slurm(Ui& ui, PreparedJob job) {
   array.fail_fast = choice.words.fail_fast;
   record.state = "running";
   record.at_once = choice.words.at_once.value_or(array.variations.size());
-  say_begin(ui, job, opened, array);
+  say_begin_array(ui, job, opened, array);
   if (job.start.detached) return leave(ui, opened);
   return follow(ui, array, opened, signals, job.start.after);
 }

@@ -112,8 +112,8 @@ Error taken_back(Error error, std::string_view what, const std::string& id) {
 namespace {
 
 /// With the job's folder, which goes again where Slurm does not take it.
-SubmittedJob submit(Ui& ui, const fs::path& path, const job::PlanFile& file,
-                    const std::string& script) {
+SubmittedJob submit_plan(Ui& ui, const fs::path& path, const job::PlanFile& file,
+                         const std::string& script) {
   job::JobFolder folder{path};
   folder.need(needs_of(file.plan));
   write_file(path / "job", job::render_plan_file(file));
@@ -166,7 +166,7 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   const std::string script = script_of(ui, job, program, folder, std::move(after));
   const SignalQueue signals{
       SignalQueue::Impatience::ends};  // from before there is a job that could be left alone
-  const SubmittedJob submitted = submit(ui, folder, file, script);
+  const SubmittedJob submitted = submit_plan(ui, folder, file, script);
   if (job.start.detached) {
     if (!others.empty()) release_after(folder, others);
     return leave_in_slurm(ui, folder, file.plan.job.name);

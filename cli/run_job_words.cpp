@@ -23,12 +23,12 @@
 namespace mlenv::cli {
 namespace {
 
-Error not_with(std::string_view option, std::string why) {
+Error not_with_nodes(std::string_view option, std::string why) {
   return usage_error("usage", "`{}` does not go with `--nodes`", option).because(std::move(why));
 }
 
 /// Options of a job alone, without one.
-void refuse_without(const JobWords& words) {
+void refuse_without_nodes(const JobWords& words) {
   const std::array<std::pair<const char*, bool>, 18> given{{
       {"--engine", !words.engine.empty()},
       {"--hosts", !words.hosts.empty()},
@@ -58,35 +58,35 @@ void refuse_without(const JobWords& words) {
       .hint("`--nodes 3` runs the command on three; `--nodes 1` on one");
 }
 
-void refuse_together(const JobWords& words, const BesideJob& beside) {
-  if (beside.terminal) throw not_with("-t", "ranks have no standard input");
-  if (beside.jupyter) throw not_with("--jupyter", "a notebook runs on one machine");
-  if (beside.layer) throw not_with("--keep", "what ranks write to the image is thrown away");
+void refuse_beside_nodes(const JobWords& words, const BesideJob& beside) {
+  if (beside.terminal) throw not_with_nodes("-t", "ranks have no standard input");
+  if (beside.jupyter) throw not_with_nodes("--jupyter", "a notebook runs on one machine");
+  if (beside.layer) throw not_with_nodes("--keep", "what ranks write to the image is thrown away");
   if (beside.outputs) {
-    throw not_with("--outputs", "digests are taken of what a run on one machine leaves there")
+    throw not_with_nodes("--outputs", "digests are taken of what a run on one machine leaves there")
         .hint("leave it out; what ranks write to mounts and checkpoints stays there");
   }
   if (beside.life.run.restart.when != RestartPolicy::When::never) {
-    throw not_with("--restart", "it would start one rank again without the others")
+    throw not_with_nodes("--restart", "it would start one rank again without the others")
         .hint("`--restarts N` starts all of them again");
   }
   if (!beside.runtime.empty() && beside.runtime != "builtin") {
-    throw not_with("--runtime", "nodes run containers by their own runc or crun");
+    throw not_with_nodes("--runtime", "nodes run containers by their own runc or crun");
   }
   if (beside.no_project && !words.code.empty()) {
     throw usage_error("usage", "`--code` and `--no-project` do not go together")
         .hint("without a project ranks have the image's files alone");
   }
   if (!beside.choice.options.ports.empty()) {
-    throw not_with("--publish", "ranks have their nodes' network");
+    throw not_with_nodes("--publish", "ranks have their nodes' network");
   }
   if (!beside.words.network.empty() && beside.words.network != "host") {
-    throw not_with("--network", "ranks have their nodes' network, by which they meet");
+    throw not_with_nodes("--network", "ranks have their nodes' network, by which they meet");
   }
 }
 
-std::uint64_t number_of(std::string_view option, const std::string& text, std::uint64_t least,
-                        std::uint64_t most) {
+std::uint64_t number_within(std::string_view option, const std::string& text, std::uint64_t least,
+                            std::uint64_t most) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
@@ -157,14 +157,14 @@ void take_strategy(const JobWords& words, job::JobParts& parts) {
   }
   constexpr std::uint64_t kMostServers = 65535;
   if (!words.servers.empty()) {
-    parts.servers = number_of("--servers", words.servers, 1, kMostServers);
+    parts.servers = number_within("--servers", words.servers, 1, kMostServers);
   }
   if (words.evaluator) parts.evaluator = true;
   if (words.async) parts.async = true;
 }
 
 /// What options say of the job's form.
-job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
+job::JobParts job_parts(const JobWords& words, const BesideJob& beside) {
   using job::kMostRanks;
   constexpr std::uint64_t kMostRestarts = 1000000;
   job::JobParts parts;
@@ -176,13 +176,13 @@ job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
     }
   }
   if (!words.ranks_per_node.empty()) {
-    parts.ranks_per_node = number_of("--ranks-per-node", words.ranks_per_node, 1, kMostRanks);
+    parts.ranks_per_node = number_within("--ranks-per-node", words.ranks_per_node, 1, kMostRanks);
   }
   take_strategy(words, parts);
   if (!words.interface.empty()) parts.interface = words.interface;
   if (!words.pull_from.empty()) parts.pull_from = words.pull_from;
   if (!words.restarts.empty()) {
-    parts.restarts = number_of("--restarts", words.restarts, 0, kMostRestarts);
+    parts.restarts = number_within("--restarts", words.restarts, 0, kMostRestarts);
   }
   if (words.preflight) parts.preflight = true;
   if (!words.stall_timeout.empty()) {
@@ -277,10 +277,10 @@ void add_script_options(CLI::App& app, JobWords& words) {
 std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside,
                                          const std::optional<job::JobParts>& file) {
   if (words.nodes.empty() && !file) {
-    refuse_without(words);
+    refuse_without_nodes(words);
     return std::nullopt;
   }
-  refuse_together(words, beside);
+  refuse_beside_nodes(words, beside);
   JobChoice choice;
   choice.engine = engine_of(words);
   choice.hosts = words.hosts;
@@ -288,7 +288,7 @@ std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob&
   choice.dry_run = words.dry_run;
   choice.after = words.after;
   if (!words.script.empty()) choice.script = script_of(words);
-  const job::JobParts options = parts_of(words, beside);
+  const job::JobParts options = job_parts(words, beside);
   const job::JobParts parts = file ? job::merged(*file, options) : options;
   if (!words.code.empty()) choice.code = job::parse_code(words.code);
   choice.ranks = parts.ranks_per_node;

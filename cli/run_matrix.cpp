@@ -138,7 +138,7 @@ class Variations {
   std::vector<ChosenDevices> devices_;  ///< of each that runs at once; one where they have the same
 };
 
-void say_begin(const Ui& ui, const OpenedMatrix& opened, const Share& share) {
+void say_begin_matrix(const Ui& ui, const OpenedMatrix& opened, const Share& share) {
   if (ui.options.json) return;
   const MatrixRecord& record = opened.record;
   const std::size_t all = record.variations.size();
@@ -173,7 +173,7 @@ int run_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job) {
   record.at_once = share.at_once;
   record.threads.reset();
   if (variations.sets_threads()) record.threads = *share.threads;
-  say_begin(ui, opened, share);
+  say_begin_matrix(ui, opened, share);
   MatrixKeeper keeper{ui, opened};
   matrix::DriveEvents events;
   events.start = [&](std::size_t index, std::size_t slot) {

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
@@ -134,7 +135,6 @@ bool nothing_ran(const MatrixRecord& record) {
 }
 
 int answer_matrix(const Ui& ui, const MatrixRecord& record, int signal) {
-  constexpr int kSignalBase = 128;
   const std::size_t open = not_done(record).size();
   if (ui.options.json) {
     ui.answer(render_matrix(record));

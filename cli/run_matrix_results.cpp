@@ -56,7 +56,7 @@ json folders(const LocalRun& run) {
 }
 
 /// What must be alike for runs to be variations of one thing.
-std::vector<matrix::PlanPart> plan_of(const MatrixChoice& choice, const MatrixJob& job) {
+std::vector<matrix::PlanPart> matrix_plan(const MatrixChoice& choice, const MatrixJob& job) {
   json parameters = json::array();
   for (const matrix::Axis& axis : choice.axes) parameters.push_back({axis.names, axis.rows});
   std::vector<matrix::PlanPart> plan = {
@@ -84,7 +84,7 @@ MatrixRecord new_record(const MatrixChoice& choice, const MatrixJob& job) {
   const RunStart start = run_start(job.run, job.image, job.background);
   record.image = start.image;
   record.argv = start.argv;
-  record.plan = plan_of(choice, job);
+  record.plan = matrix_plan(choice, job);
   record.variations = matrix::variations_of(choice.axes);
   return record;
 }
@@ -138,7 +138,7 @@ std::string standing(const MatrixRecord& record) {
                      record.variations.size());
 }
 
-Error differs(const fs::path& folder, const MatrixRecord& known, const MatrixRecord& asked) {
+Error matrix_differs(const fs::path& folder, const MatrixRecord& known, const MatrixRecord& asked) {
   Error error = refusal("matrix-differs", "the matrix in `{}` is another one: not the same {}",
                         folder.string(), join(matrix::differing_parts(known, asked), ", "));
   if (known.image.digest != asked.image.digest) {
@@ -163,7 +163,7 @@ fs::path to_go_on(const fs::path& all, const MatrixRecord& asked) {
   for (const auto& [record, path] : found) {
     if (record.plan == asked.plan) return path;
   }
-  if (!found.empty()) throw differs(found.front().second, found.front().first, asked);
+  if (!found.empty()) throw matrix_differs(found.front().second, found.front().first, asked);
   throw usage_error("no-matrix", "there is no matrix to go on with in `{}`", all.string())
       .hint("leave `--resume` out to begin one; `--results DIR` is where another lies");
 }
@@ -221,7 +221,7 @@ OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& jo
   }
   opened.resumed = known.has_value();
   if (known) {
-    if (known->plan != asked.plan) throw differs(folder, *known, asked);
+    if (known->plan != asked.plan) throw matrix_differs(folder, *known, asked);
     opened.record = *std::move(known);
     opened.record.results = opened.folder.real_path();  // it may have been moved
     if (going_on) opened.going_on = going_on(folder);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "base/utf8.hpp"
 #include "cli/progress_detail.hpp"
 #include "cli/run_record.hpp"
@@ -52,7 +53,7 @@ Row header(const MatrixRecord& record, const std::vector<std::string>& metrics) 
   return row;
 }
 
-Row row_of(const Variation& variation, const std::vector<std::string>& metrics) {
+Row variation_row(const Variation& variation, const std::vector<std::string>& metrics) {
   Row row = {std::to_string(variation.number)};
   for (const RecordedVariable& one : variation.values) {
     row.push_back(printable(one.value.value_or(std::string(kMasked))));
@@ -112,7 +113,6 @@ std::string summary(const MatrixRecord& record) {
 }  // namespace
 
 std::string state_text(const Variation& variation) {
-  constexpr std::uint64_t kSignalBase = 128;
   const std::uint64_t code = variation.exit_code.value_or(0);
   if (variation.state == "failed" && code != 0) return fmt::format("failed ({})", code);
   if (variation.state != "killed" || code <= kSignalBase) return variation.state;
@@ -123,7 +123,7 @@ std::string state_text(const Variation& variation) {
 std::vector<std::string> matrix_table(const MatrixRecord& record) {
   const std::vector<std::string> metrics = metric_names(record);
   std::vector<Row> rows = {header(record, metrics)};
-  for (const Variation& one : record.variations) rows.push_back(row_of(one, metrics));
+  for (const Variation& one : record.variations) rows.push_back(variation_row(one, metrics));
   std::vector<std::size_t> widths(rows.front().size());
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostAtOnce = 1024;
 
 /// Options of a matrix alone, without one.
-void refuse_without(const MatrixWords& words) {
+void refuse_without_matrix(const MatrixWords& words) {
   const char* option = words.at_once            ? "--parallel"
                        : !words.results.empty() ? "--results"
                        : words.resume           ? "--resume"
@@ -24,24 +24,24 @@ void refuse_without(const MatrixWords& words) {
       .hint("`--matrix lr=0.1,0.01` runs a variation for each value");
 }
 
-Error not_with(std::string_view option, std::string_view why) {
+Error not_with_matrix(std::string_view option, std::string_view why) {
   return usage_error("usage", "`{}` does not go with `--matrix`", option).because(std::string(why));
 }
 
-void refuse_together(const BesideMatrix& beside) {
-  if (beside.terminal) throw not_with("-t", "variations have no standard input");
+void refuse_beside_matrix(const BesideMatrix& beside) {
+  if (beside.terminal) throw not_with_matrix("-t", "variations have no standard input");
   if (beside.life.detach && !beside.in_slurm) {
-    throw not_with("-d", "mlenv stays, to start one when another is over")
+    throw not_with_matrix("-d", "mlenv stays, to start one when another is over")
         .hint(
             "`nohup mlenv run --matrix … &`; what a closed terminal ended goes on with `--resume`");
   }
   if (!beside.choice.options.ports.empty()) {
-    throw not_with("--publish", "each variation would want the same port");
+    throw not_with_matrix("--publish", "each variation would want the same port");
   }
   const RestartPolicy::When when = beside.life.run.restart.when;
   if (when == RestartPolicy::When::always) {
-    throw not_with(fmt::format("--restart {}", beside.life.run.restart.text),
-                   "no variation would ever be done")
+    throw not_with_matrix(fmt::format("--restart {}", beside.life.run.restart.text),
+                          "no variation would ever be done")
         .hint("`--restart on-failure:2`");
   }
 }
@@ -84,11 +84,11 @@ void add_matrix_options(CLI::App& app, MatrixWords& words) {
 
 std::optional<MatrixChoice> parse_matrix(const MatrixWords& words, const BesideMatrix& beside) {
   if (words.axes.empty()) {
-    refuse_without(words);
+    refuse_without_matrix(words);
     return std::nullopt;
   }
   MatrixChoice choice{matrix::parse_matrix(words.axes), words};
-  refuse_together(beside);
+  refuse_beside_matrix(beside);
   refuse_set_elsewhere(choice, beside);
   matrix::check_placeholders(beside.argv, names_of(choice.axes));
   return choice;

@@ -29,7 +29,7 @@ constexpr std::string_view kAnyPort = "true";
 
 /// Options of Jupyter that `--jupyter` sets itself, or that would show the token to every user of
 /// this machine.
-constexpr std::array kOwn = {
+constexpr std::array kOwnOptions = {
     std::pair{"--port", "give it with `--jupyter=PORT`"},
     std::pair{"--ip", "it is open to this machine alone; `ssh -L` leads there from another one"},
     std::pair{"--sock", "give a port with `--jupyter=PORT`"},
@@ -50,7 +50,7 @@ bool is_option(std::string_view argument, std::string_view name) {
 
 void refuse_own(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
-    for (const auto& one : kOwn) {
+    for (const auto& one : kOwnOptions) {
       if (!is_option(argument, one.first)) continue;
       throw usage_error("usage", "`{}` is `--jupyter`'s own to set",
                         argument.substr(0, argument.find('=')))

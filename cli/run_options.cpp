@@ -14,7 +14,7 @@
 namespace mlenv::cli {
 namespace {
 
-std::vector<std::string> variables_of(const std::string& file) {
+std::vector<std::string> file_variables(const std::string& file) {
   const auto unreadable = [&](std::string why) {
     return usage_error("bad-env-file", "cannot read the file of variables `{}`", file)
         .because(std::move(why));
@@ -135,7 +135,7 @@ RunChoice parse_run_words(const RunWords& words) {
   for (const std::string& word : words.labels) options.labels.push_back(parse_label(word));
   add_mounts(words, choice);
   for (const std::string& file : words.env_files) {
-    const std::vector<std::string> variables = variables_of(file);
+    const std::vector<std::string> variables = file_variables(file);
     choice.env.insert(choice.env.end(), variables.begin(), variables.end());
   }
   options.rdma = words.rdma;

@@ -39,13 +39,13 @@ std::optional<RecordedVariable> recorded(const std::string& text) {
   return RecordedVariable{name, without_logins(*value)};
 }
 
-double seconds_since(const std::string& utc) {
+double seconds_since_utc(const std::string& utc) {
   const auto when = parse_utc(utc);
   if (!when) return 0;
   return std::chrono::duration<double>(std::chrono::system_clock::now() - *when).count();
 }
 
-std::string state_text(const RunRecord& record) {
+std::string run_state_text(const RunRecord& record) {
   if (record.state == "running" && record.attempts) {
     return fmt::format("running (attempt {})", record.attempts->ended + 1);
   }
@@ -135,7 +135,7 @@ std::string host_text(const Facts& facts) {
 }
 
 /// Lines with a label each.
-class Lines {
+class LabelledLines {
  public:
   void add(std::string_view label, std::string_view text) {
     lines_.push_back(fmt::format("{:<9} {}", label, text));
@@ -159,7 +159,7 @@ std::string log_text(const RecordedLog& output) {
   return text;
 }
 
-void add_attempts(const RunRecord& record, Lines& lines) {
+void add_attempts(const RunRecord& record, LabelledLines& lines) {
   if (!record.attempts) return;
   constexpr std::size_t kShown = 5;
   const std::vector<RecordedAttempt>& last = record.attempts->last;
@@ -177,7 +177,7 @@ std::string values_text(const RecordedVariation& variation) {
   return printable(join(parts, " "));
 }
 
-void add_variation(const RecordedVariation& variation, Lines& lines) {
+void add_variation(const RecordedVariation& variation, LabelledLines& lines) {
   lines.add("matrix", printable(fmt::format("{}, variation {} of {}", variation.matrix,
                                             variation.number, variation.of)));
   lines.add("", values_text(variation));
@@ -190,7 +190,7 @@ std::string count_text(const RecordedLaunch& launch) {
 }
 
 /// Of a run on several nodes.
-void add_launch(const RecordedLaunch& launch, Lines& lines) {
+void add_launch(const RecordedLaunch& launch, LabelledLines& lines) {
   lines.add("nodes",
             printable(fmt::format("{} by {}, {} each, {}{}", count_text(launch), launch.engine,
                                   counted(launch.ranks_per_node, "rank"), launch.strategy,
@@ -227,7 +227,7 @@ std::string change_text(std::size_t left, std::size_t came, std::uint64_t alone)
   return join(parts, ", ");
 }
 
-void add_changes(const RecordedRanks& ranks, Lines& lines) {
+void add_changes(const RecordedRanks& ranks, LabelledLines& lines) {
   std::size_t left = 0;
   std::size_t came = 0;
   std::uint64_t alone = 0;
@@ -240,7 +240,7 @@ void add_changes(const RecordedRanks& ranks, Lines& lines) {
   if (!text.empty()) lines.add("changes", text);
 }
 
-void add_attempt(const RecordedJobAttempt& attempt, Lines& lines) {
+void add_attempt(const RecordedJobAttempt& attempt, LabelledLines& lines) {
   std::string text =
       fmt::format("{}, {}", attempt.number + 1, counted(attempt.places.size(), "node"));
   if (!attempt.left.empty()) text += ", without " + join(attempt.left, ", ");
@@ -248,7 +248,7 @@ void add_attempt(const RecordedJobAttempt& attempt, Lines& lines) {
   lines.add("attempt", printable(text));
 }
 
-void add_preflight(const job::Preflight& found, Lines& lines) {
+void add_preflight(const job::Preflight& found, LabelledLines& lines) {
   constexpr std::string_view kLabel = "preflight";
   const std::string text = job::preflight_summary(found);
   lines.add(kLabel, printable(text.substr(kLabel.size() + 2)) + ": " + found.verdict);
@@ -258,7 +258,7 @@ void add_preflight(const job::Preflight& found, Lines& lines) {
 }
 
 /// What differs between the nodes, and no more.
-void add_agreement(const job::Agreement& nodes, Lines& lines) {
+void add_agreement(const job::Agreement& nodes, LabelledLines& lines) {
   std::string_view label = "differ";
   for (const job::AgreementRow& row : nodes.rows) {
     const bool blocks = row.standing == job::name_of(job::Standing::blocked);
@@ -278,7 +278,7 @@ std::string proof_text(const std::string& how) {
 }
 
 /// Nodes of which the same is known together.
-void add_storage(const std::vector<RecordedNodeStorage>& all, Lines& lines) {
+void add_storage(const std::vector<RecordedNodeStorage>& all, LabelledLines& lines) {
   std::vector<std::pair<const RecordedNodeStorage*, std::vector<std::string>>> groups;
   for (const RecordedNodeStorage& one : all) {
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) {
@@ -298,7 +298,7 @@ void add_storage(const std::vector<RecordedNodeStorage>& all, Lines& lines) {
   }
 }
 
-void add_ranks(const RecordedRanks& ranks, Lines& lines) {
+void add_ranks(const RecordedRanks& ranks, LabelledLines& lines) {
   for (const RecordedNodeData& one : ranks.data) lines.add("data", node_data_text(one));
   add_storage(ranks.storage, lines);
   add_changes(ranks, lines);
@@ -314,7 +314,7 @@ void add_ranks(const RecordedRanks& ranks, Lines& lines) {
 }
 
 /// How it was to live.
-void add_life(const RunStart& start, Lines& lines) {
+void add_life(const RunStart& start, LabelledLines& lines) {
   if (start.name) lines.add("name", printable(*start.name));
   if (start.detached) lines.add("detached", "in the background; `mlenv logs` has its output");
   if (start.timeout_seconds) lines.add("timeout", duration_text(*start.timeout_seconds));
@@ -322,7 +322,7 @@ void add_life(const RunStart& start, Lines& lines) {
   for (const std::string& id : start.after) lines.add("after", printable("run " + id));
 }
 
-void add_end(const RunRecord& record, Lines& lines) {
+void add_end(const RunRecord& record, LabelledLines& lines) {
   if (record.state == "lost") lines.add("ended", lost_text(record));
   if (!record.end) return;
   const RunEnd& end = *record.end;
@@ -342,7 +342,7 @@ void add_end(const RunRecord& record, Lines& lines) {
   if (end.log) lines.add("log", log_text(*end.log));
 }
 
-void add_host(const RunRecord& record, Lines& lines) {
+void add_host(const RunRecord& record, LabelledLines& lines) {
   if (!record.facts)
     return lines.add("host", printable(record.start.host) + ", its facts were not read");
   lines.add("host", printable(record.start.host) + ": " + host_text(*record.facts));
@@ -440,11 +440,11 @@ std::optional<double> usable_processors(const CpuFacts& cpu) {
 }
 
 RunLine run_line(const RunRecord& record) {
-  const double seconds = record.end ? record.end->seconds : seconds_since(record.start.started);
+  const double seconds = record.end ? record.end->seconds : seconds_since_utc(record.start.started);
   return {record.start.id,
           printable(record.start.name.value_or("")),
           local_time(record.start.started),
-          state_text(record),
+          run_state_text(record),
           record.state == "lost" ? "" : duration_text(seconds),
           printable(record.start.image.name),
           command_text(record.start),
@@ -454,8 +454,8 @@ RunLine run_line(const RunRecord& record) {
 std::vector<std::string> run_text(const RunRecord& record,
                                   std::optional<std::uint64_t> kept_bytes) {
   const RunStart& start = record.start;
-  Lines lines;
-  lines.add("run", fmt::format("{}  {}", start.id, state_text(record)));
+  LabelledLines lines;
+  lines.add("run", fmt::format("{}  {}", start.id, run_state_text(record)));
   lines.add("image", printable(fmt::format("{}  {}", start.image.name, start.image.digest)));
   if (start.image.lock_digest) lines.add("lock", printable(*start.image.lock_digest));
   lines.add("command", command_text(start));

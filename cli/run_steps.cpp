@@ -18,7 +18,7 @@ Error bad_secret(std::string_view word, std::string_view why) {
 }
 
 /// `id=NAME,src=FILE` in parts.
-std::map<std::string, std::string> parts_of(std::string_view word) {
+std::map<std::string, std::string> step_parts(std::string_view word) {
   std::map<std::string, std::string> parts;
   for (std::string_view rest = word; !rest.empty();) {
     const std::size_t end = std::min(rest.find(','), rest.size());
@@ -68,7 +68,7 @@ std::string content_of(std::string_view word, const std::map<std::string, std::s
 std::map<std::string, std::string> read_secrets(const std::vector<std::string>& words) {
   std::map<std::string, std::string> secrets;
   for (const std::string& word : words) {
-    const std::map<std::string, std::string> parts = parts_of(word);
+    const std::map<std::string, std::string> parts = step_parts(word);
     if (!parts.contains("id") || !is_secret_id(parts.at("id"))) {
       throw bad_secret(word, "has no `id` of letters, digits, `.`, `_` and `-`");
     }

@@ -19,8 +19,6 @@
 namespace mlenv::cli {
 namespace {
 
-using Kind = GpuChoice::Kind;
-
 Digest built_key(const Image& image) {
   return Digest::of("mlenv.built-facts/1\n" + image.digest().str());
 }
@@ -66,7 +64,7 @@ class Passed {
 /// GPUs that the run does not get are not asked for anything. Where one of the names cannot be told
 /// from the facts, all stay.
 void keep_chosen(const GpuChoice& choice, Facts& host) {
-  if (choice.kind != Kind::named || !host.gpus) return;
+  if (choice.kind != GpuChoice::Kind::named || !host.gpus) return;
   const auto is_named = [](const Gpu& gpu, const CdiName& name) {
     return name.device == std::to_string(gpu.index) || name.device == gpu.uuid.value;
   };
@@ -82,10 +80,10 @@ void keep_chosen(const GpuChoice& choice, Facts& host) {
   });
 }
 
-Use use_of(const JudgedRun& run) {
+Use run_use(const JudgedRun& run) {
   Use use;
   if (!run.with_gpus) use.gpus = 0;
-  if (run.with_gpus && run.gpus.kind == Kind::count) {
+  if (run.with_gpus && run.gpus.kind == GpuChoice::Kind::count) {
     use.gpus = static_cast<unsigned>(run.gpus.count);
   }
   return use;
@@ -93,16 +91,16 @@ Use use_of(const JudgedRun& run) {
 
 Verdict verdict_of(const ImageFacts& image, Facts host, const JudgedRun& run) {
   if (run.with_gpus) keep_chosen(run.gpus, host);
-  return judge(image, host, use_of(run));
+  return judge(image, host, run_use(run));
 }
 
 std::string libraries_for(const ImageFacts& image, Facts host, const JudgedRun& run) {
   if (!run.with_gpus) return {};
   keep_chosen(run.gpus, host);
-  return forward_libraries(image, host, use_of(run));
+  return forward_libraries(image, host, run_use(run));
 }
 
-std::string_view title_of(const Finding& finding) {
+std::string_view rule_title(const Finding& finding) {
   const Rule* rule = find_rule(finding.rule);
   return rule == nullptr ? std::string_view(finding.rule) : rule->title;
 }
@@ -112,16 +110,17 @@ void require_start(const ImageFacts& image, const Facts& host, const JudgedRun& 
   const Verdict verdict = verdict_of(image, host, run);
   if (!verdict.blocks()) return;
   const Finding& first = verdict.findings.front();
-  Error error = refusal("does-not-run", "`{}` does not run here: {}", run.name, title_of(first));
+  Error error = refusal("does-not-run", "`{}` does not run here: {}", run.name, rule_title(first));
   error.because("needed: " + printable(first.needed));
   error.because("found: " + printable(first.found));
   for (std::size_t i = 1; i < verdict.findings.size(); ++i) {
     const Finding& other = verdict.findings[i];
     if (other.severity != Severity::blocks || other.rule == first.rule) continue;
-    error.because(fmt::format("besides, {} (`{}`)", title_of(other), other.rule));
+    error.because(fmt::format("besides, {} (`{}`)", rule_title(other), other.rule));
   }
   const bool runs_without =
-      run.with_gpus && !verdict_of(image, host, {run.name, {Kind::none}, false}).blocks();
+      run.with_gpus &&
+      !verdict_of(image, host, {run.name, {GpuChoice::Kind::none}, false}).blocks();
   const std::string without = runs_without ? "; `--gpus none` runs it on the processor" : "";
   throw std::move(error).hint(
       fmt::format("{}{}; `mlenv explain {}` says more, `--no-check` starts it all the same",
@@ -130,7 +129,7 @@ void require_start(const ImageFacts& image, const Facts& host, const JudgedRun& 
 
 /// A person who expects GPUs is told once a boot why there are none.
 void say_unused(Ui& ui, const Image& image, const JudgedRun& run) {
-  if (run.gpus.kind != Kind::automatic || run.with_gpus) return;
+  if (run.gpus.kind != GpuChoice::Kind::automatic || run.with_gpus) return;
   if (wants_gpus(image.settings) != true) return;
   Facts facts;
   probe_nvidia(host_sources(fs::absolute(store_folder()), fs::absolute(temporary_root())), facts);
@@ -152,9 +151,9 @@ std::optional<Facts> other_host() {
 /// On another host the words alone say whether GPUs are used.
 JudgedRun run_on(const Facts& host, const Image& image, JudgedRun run) {
   const bool has_gpus = host.gpus && !host.gpus->empty();
-  run.with_gpus = run.gpus.kind == Kind::automatic
+  run.with_gpus = run.gpus.kind == GpuChoice::Kind::automatic
                       ? has_gpus && wants_gpus(image.settings).value_or(true)
-                      : run.gpus.kind != Kind::none;
+                      : run.gpus.kind != GpuChoice::Kind::none;
   return run;
 }
 
@@ -170,7 +169,7 @@ std::string require_verdict(Ui& ui, const Image& image, const JudgedRun& run) {
   const Passed passed{image, run};
   if (auto libraries = passed.noted()) return *std::move(libraries);
   const ImageFacts facts = facts_to_judge(ui, image, run.with_gpus);
-  const HostFacts asked{run.with_gpus};
+  const KnownHost asked{run.with_gpus};
   std::optional<Facts> host = asked.remembered();
   const bool passes = host && !verdict_of(facts, *host, run).blocks();
   // A "no" is never from memory: what it complained of may have been mended.
@@ -210,14 +209,14 @@ void say_verdict(Ui& ui, const Image& image, const std::string& recipe) {
   }
   const auto facts = facts_at_hand(ui.store(), image);
   if (!facts) return;
-  if (!host) host = HostFacts(run.with_gpus).remembered();
-  if (!host) host = HostFacts(run.with_gpus).fresh();
+  if (!host) host = KnownHost(run.with_gpus).remembered();
+  if (!host) host = KnownHost(run.with_gpus).fresh();
   const Verdict verdict = verdict_of(*facts, *host, run);
   const auto worst = verdict.worst();
   if (!worst || *worst > Severity::risks) return;
   ui.say(fmt::format("note: this image {}: {}; `mlenv check {}` says what to do",
                      *worst == Severity::blocks ? "does not run here" : "may fail here",
-                     title_of(verdict.findings.front()), recipe));
+                     rule_title(verdict.findings.front()), recipe));
 }
 
 }  // namespace mlenv::cli

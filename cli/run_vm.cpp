@@ -1,11 +1,11 @@
 #include "cli/run_vm.hpp"
 
-#include <sched.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/pool.hpp"
 #include "cli/settings.hpp"
 #include "cli/vm_kernel.hpp"
 #include "images/stacked_trees.hpp"
@@ -23,13 +23,6 @@ Error no_option(std::string_view option, std::string why) {
   return usage_error("vm-option", "a virtual machine does not have `{}`", option)
       .because(std::move(why))
       .hint("leave it out, or leave `--runtime vm` out");
-}
-
-std::uint64_t usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<std::uint64_t>(std::max(1, CPU_COUNT(&set)));
 }
 
 /// Half of what this machine has.
@@ -50,7 +43,7 @@ std::uint64_t memory_of(const JobLimits& limits) {
 }
 
 std::uint64_t processors_of(const JobLimits& limits) {
-  if (!limits.cpus) return usable_processors();
+  if (!limits.cpus) return mlenv::usable_processors();
   check_cpus(limits);
   if (*limits.cpus == std::floor(*limits.cpus)) return static_cast<std::uint64_t>(*limits.cpus);
   throw usage_error("vm-option", "a virtual machine has whole processors: `--cpus {}`",

@@ -66,7 +66,7 @@ bool is_of_matrix(const RunStart& start, std::string_view asked) {
 }
 
 /// Newest first. What cannot be read is told of, and left out.
-std::vector<RunRecord> chosen(const Filter& filter, const Ui& ui) {
+std::vector<RunRecord> runs_chosen(const Filter& filter, const Ui& ui) {
   const RunRecords all = run_records();
   std::vector<std::string> ids = all.ids();
   std::reverse(ids.begin(), ids.end());
@@ -112,7 +112,7 @@ void print_table(const std::vector<RunRecord>& found, bool with_values, const Ui
 }
 
 int list_command(const Filter& filter, Ui& ui) {
-  std::vector<RunRecord> found = chosen(filter, ui);
+  std::vector<RunRecord> found = runs_chosen(filter, ui);
   if (filter.queued) {
     for (RunRecord& job : waiting_jobs(run_records())) {
       std::erase_if(found, [&](const RunRecord& one) { return one.start.id == job.start.id; });
@@ -135,7 +135,7 @@ int list_command(const Filter& filter, Ui& ui) {
   return 0;
 }
 
-int show_command(const std::string& word, Ui& ui) {
+int show_run(const std::string& word, Ui& ui) {
   const RunRecords all = run_records();
   RunRecord record = all.read(all.find(word));
   if (ui.options.json) {
@@ -199,8 +199,8 @@ struct Pruning {
 };
 
 /// One that cannot be read is told of, and stays.
-bool is_older(const RunRecords& all, const std::string& id, std::chrono::seconds age,
-              const Ui& ui) {
+bool started_before(const RunRecords& all, const std::string& id, std::chrono::seconds age,
+                    const Ui& ui) {
   try {
     const auto started = parse_utc(all.read_brief(id).start.started);
     return started && std::chrono::system_clock::now() - *started > age;
@@ -233,7 +233,7 @@ int prune_command(const Pruning& pruning, Ui& ui) {
   std::size_t spared = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const bool beyond = !pruning.keep || ids.size() - i > *pruning.keep;
-    if (!beyond || (age && !is_older(all, ids[i], *age, ui))) continue;
+    if (!beyond || (age && !started_before(all, ids[i], *age, ui))) continue;
     if (!pruning.kept && keeps_layer(all, ids[i])) {
       ++spared;
       continue;
@@ -284,7 +284,7 @@ Action declare_runs(CLI::App& app) {
                    ->required()
                    ->expected(1),
                WordKind::run);
-  show->callback([=] { *action = [words](Ui& ui) { return show_command(words->front(), ui); }; });
+  show->callback([=] { *action = [words](Ui& ui) { return show_run(words->front(), ui); }; });
   CLI::App* url = app.add_subcommand("url", "the address of a run's notebook, with its token");
   take_word_of(url->add_option("RUN", *words, "an id, its beginning or end, a name, or `last`")
                    ->required()

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kTitleLabel = "org.opencontainers.image.title";
 
-struct Options {
+struct SaveWords {
   std::string image;
   std::string platform;  ///< of an index; empty: all of it
   std::vector<std::string> outputs;
@@ -43,7 +43,7 @@ Reference name_in_files(Ui& ui, const ImageSet& image, const std::string& asked)
   return Reference::parse("image@" + image.digest().str());
 }
 
-int save_command(const Options& options, Ui& ui) {
+int save_command(const SaveWords& options, Ui& ui) {
   const std::vector<Output> outputs = chosen_outputs(ui, options.outputs);
   const ImageSet image = options.platform.empty()
                              ? image_set_named(ui, options.image)
@@ -82,7 +82,7 @@ std::vector<Output> chosen_outputs(Ui& ui, const std::vector<std::string>& texts
 }
 
 Action declare_save(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SaveWords>();
   take_word_of(app.add_option("IMAGE", options->image, "name or digest")->required(),
                WordKind::image);
   take_word_of(

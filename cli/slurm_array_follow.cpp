@@ -18,13 +18,13 @@
 namespace mlenv::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
-constexpr std::chrono::minutes kMostSilence{10};
+constexpr std::chrono::minutes kMostArraySilence{10};
 constexpr std::chrono::seconds kLookPause{1};
 constexpr int kWait = 200;  // milliseconds
 /// From the second signal: what is killed takes Slurm seconds to tell.
-constexpr std::chrono::seconds kMostLeaving{15};
+constexpr std::chrono::seconds kMostArrayLeaving{15};
 constexpr std::string_view kNote = ".slurm";
 
 /// How Slurm says that one ended that its queue has no more; without a state where it has forgotten
@@ -56,7 +56,7 @@ class ArrayFollower {
       while (const int signal = signals.next()) {
         if (!heed(signal)) return end_;
       }
-      if (leave_at_ && Clock::now() >= *leave_at_) {
+      if (leave_at_ && steady_clock::now() >= *leave_at_) {
         note(
             fmt::format("array {} of Slurm was cancelled; Slurm has not said yet that it is over: "
                         "`squeue -j {}` tells",
@@ -64,9 +64,9 @@ class ArrayFollower {
         end_.left = true;
         return end_;
       }
-      if (Clock::now() - looked_ >= kLookPause) look_at_records();
+      if (steady_clock::now() - looked_ >= kLookPause) look_at_records();
       keeper_.tick();
-      if (Clock::now() - asked_ >= pace_.wait()) ask();
+      if (steady_clock::now() - asked_ >= pace_.wait()) ask();
     }
     return end_;
   }
@@ -105,7 +105,7 @@ class ArrayFollower {
         const bool again = end_.signal != 0;
         end_.signal = signal;
         cancel();
-        if (again && !leave_at_) leave_at_ = Clock::now() + kMostLeaving;
+        if (again && !leave_at_) leave_at_ = steady_clock::now() + kMostArrayLeaving;
         if (again) kill();
       }
     } catch (const Error& error) {
@@ -161,7 +161,7 @@ class ArrayFollower {
 
   /// The shared store tells sooner than Slurm, and costs its daemon nothing.
   void look_at_records() {
-    looked_ = Clock::now();
+    looked_ = steady_clock::now();
     for (const std::size_t one : open_) {
       Task& task = tasks_[one];
       if (!task.began) continue;
@@ -180,12 +180,12 @@ class ArrayFollower {
   }
 
   void ask() {
-    asked_ = Clock::now();
+    asked_ = steady_clock::now();
     if (to_cancel_ && !cancelled_) cancel();
     const std::optional<job::ArrayQueue> queue = job::ask_slurm_array(array_.id);
     if (!queue) {
       pace_.asked("");
-      if (asked_ - heard_ <= kMostSilence) return;
+      if (asked_ - heard_ <= kMostArraySilence) return;
       throw failure("no-slurm", "Slurm has not answered for ten minutes")
           .hint(fmt::format("array {} may still run: `squeue -j {}`", array_.id, array_.id));
     }
@@ -250,11 +250,11 @@ class ArrayFollower {
   bool cancelled_ = false;
   bool said_ = false;  ///< that it is
   ArrayEnd end_;
-  std::optional<Clock::time_point> leave_at_{};
+  std::optional<steady_clock::time_point> leave_at_{};
   job::AskingPace pace_;
-  Clock::time_point asked_ = Clock::now() - kMostSilence;
-  Clock::time_point heard_ = Clock::now();
-  Clock::time_point looked_ = Clock::now() - kLookPause;
+  steady_clock::time_point asked_ = steady_clock::now() - kMostArraySilence;
+  steady_clock::time_point heard_ = steady_clock::now();
+  steady_clock::time_point looked_ = steady_clock::now() - kLookPause;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
@@ -19,12 +20,12 @@
 namespace mlenv::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
-constexpr std::chrono::minutes kMostSilence{10};
+constexpr std::chrono::minutes kMostJobSilence{10};
 constexpr std::chrono::seconds kLookForEnd{1};
-constexpr std::chrono::seconds kMostLeaving{5};  // once a person has asked twice
-constexpr int kLook = 200;                       // milliseconds
+constexpr std::chrono::seconds kMostJobLeaving{5};  // once a person has asked twice
+constexpr int kLook = 200;                          // milliseconds
 
 /// What the output gains: text as it is, of a job with --json each record as an answer, and what
 /// mlenv remarked between them beside it.
@@ -87,10 +88,10 @@ class Follower {
       while (const int signal = signals.next()) {
         if (!heed(signal)) return std::nullopt;
       }
-      if (leave_at_ && Clock::now() >= *leave_at_) return left();
+      if (leave_at_ && steady_clock::now() >= *leave_at_) return left();
       const bool wrote = tail_.show();
       if (wrote ? last_.state == "PENDING" : has_just_ended()) pace_.hurry();
-      if (Clock::now() - asked_ < pace_.wait() || !ask()) continue;
+      if (steady_clock::now() - asked_ < pace_.wait() || !ask()) continue;
       tail_.show();
       if (last_.state == "CANCELLED" && last_.exit.code == 0) {  // before it began
         last_.exit.code = last_.status(cancelled_by_ == 0 ? SIGTERM : cancelled_by_);
@@ -119,7 +120,7 @@ class Follower {
           return false;
         default:
           // Whoever asks twice does not wait for Slurm.
-          if (cancelled_by_ != 0 && !leave_at_) leave_at_ = Clock::now() + kMostLeaving;
+          if (cancelled_by_ != 0 && !leave_at_) leave_at_ = steady_clock::now() + kMostJobLeaving;
           if (cancelled_by_ == 0) cancelled_by_ = signal;
           job::cancel_in_slurm(job_.id);
       }
@@ -130,7 +131,6 @@ class Follower {
   }
 
   job::SlurmState left() {
-    constexpr int kSignalBase = 128;
     note(
         fmt::format("job {} of Slurm was cancelled; Slurm has not said yet that it is over: "
                     "`squeue -j {}` tells",
@@ -152,8 +152,8 @@ class Follower {
   /// Whether its record has an end that was not there before. One that is put back into the queue
   /// goes on with its record, and has another end then.
   bool has_just_ended() {
-    if (Clock::now() - looked_ < kLookForEnd) return false;
-    looked_ = Clock::now();
+    if (steady_clock::now() - looked_ < kLookForEnd) return false;
+    looked_ = steady_clock::now();
     const std::string record = job::record_of_job(job_.folder);
     if (record.empty()) return false;
     const auto end = read_file_if_exists(runs_folder(job_.store) / record / "end.json");
@@ -162,11 +162,11 @@ class Follower {
 
   /// Whether it is over.
   bool ask() {
-    asked_ = Clock::now();
+    asked_ = steady_clock::now();
     const std::optional<job::SlurmState> state = job::ask_slurm(job_.id);
     pace_.asked(state ? state->state : "");
     if (!state) {
-      if (asked_ - heard_ <= kMostSilence) return false;
+      if (asked_ - heard_ <= kMostJobSilence) return false;
       throw failure("no-slurm", "Slurm has not answered for ten minutes")
           .hint(fmt::format("job {} may still run: `scontrol show job {}`", job_.id, job_.id));
     }
@@ -203,12 +203,12 @@ class Follower {
   Tail tail_;
   job::AskingPace pace_;
   job::SlurmState last_;
-  Clock::time_point asked_ = Clock::now() - kLookForEnd;
-  Clock::time_point heard_ = Clock::now();
-  Clock::time_point looked_ = Clock::now();
+  steady_clock::time_point asked_ = steady_clock::now() - kLookForEnd;
+  steady_clock::time_point heard_ = steady_clock::now();
+  steady_clock::time_point looked_ = steady_clock::now();
   std::string ended_;     ///< the end that its record had last
   int cancelled_by_ = 0;  ///< the signal that had us cancel it
-  std::optional<Clock::time_point> leave_at_{};
+  std::optional<steady_clock::time_point> leave_at_{};
   std::set<std::string> told_{};  ///< why it waits, since its state changed last
 };
 

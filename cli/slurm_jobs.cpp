@@ -20,10 +20,10 @@
 namespace mlenv::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 constexpr std::size_t kFewestLetters = 4;
-constexpr std::chrono::minutes kMostSilence{10};
+constexpr std::chrono::minutes kMostQueueSilence{10};
 constexpr std::string_view kNoSlurm = "no-slurm";
 
 /// Of one that nobody noted; a task of an array goes without.
@@ -250,22 +250,22 @@ void wait_in_slurm(const LeftJob& job) {
   }
 }
 
-RunLife::RunLife(const Ui& ui, const RunRecords& records, std::string id)
+SlurmRunLife::SlurmRunLife(const Ui& ui, const RunRecords& records, std::string id)
     : ui_(ui), records_(records), id_(std::move(id)), job_(left_job(store_folder(), id_)) {
   if (job_ && job_->record != id_) job_.reset();
 }
 
-bool RunLife::goes_on() {
+bool SlurmRunLife::goes_on() {
   if (!records_.goes_on(id_)) return job_ && waits_again();
-  heard_ = Clock::now();
+  heard_ = steady_clock::now();
   next_ = {};
   pace_.hurry();
   told_ = false;
   return true;
 }
 
-bool RunLife::waits_again() {
-  const auto now = Clock::now();
+bool SlurmRunLife::waits_again() {
+  const auto now = steady_clock::now();
   if (now < next_) return true;
   // One that ended for good has no progress, and should it be put back all the same another record.
   if (job::record_of_job(job_->folder) != id_ || !job::read_progress(job_->folder)) return false;
@@ -279,8 +279,8 @@ bool RunLife::waits_again() {
     return false;
   }
   if (state && state->is_over()) return false;
-  if (state || heard_ == Clock::time_point{}) heard_ = now;
-  if (now - heard_ > kMostSilence) {
+  if (state || heard_ == steady_clock::time_point{}) heard_ = now;
+  if (now - heard_ > kMostQueueSilence) {
     ui_.say(fmt::format("mlenv: Slurm has not answered for ten minutes; job {} may begin again",
                         job_->slurm));
     return false;
@@ -293,7 +293,7 @@ bool RunLife::waits_again() {
   return true;
 }
 
-void RunLife::wait_for_end() {
+void SlurmRunLife::wait_for_end() {
   while (goes_on()) {
     if (records_.goes_on(id_)) {
       records_.wait_for_end(id_);

@@ -44,9 +44,9 @@ void wait_in_slurm(const LeftJob& job);
 /// Whether a run goes on: its mlenv lives, or it is a job that Slurm put back into its queue, where
 /// it waits to go on with its record. Where Slurm cannot be asked only the former is known, which
 /// is said.
-class RunLife {
+class SlurmRunLife {
  public:
-  RunLife(const Ui& ui, const RunRecords& records, std::string id);
+  SlurmRunLife(const Ui& ui, const RunRecords& records, std::string id);
   /// Slurm is asked now and then; until then what it said last holds.
   bool goes_on();
   void wait_for_end();

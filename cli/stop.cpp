@@ -118,7 +118,7 @@ int wait_command(const std::vector<std::string>& words, Ui& ui) {
   }
   std::vector<RunRecord> ended;
   for (const std::string& id : ids) {
-    RunLife{ui, records, id}.wait_for_end();
+    SlurmRunLife{ui, records, id}.wait_for_end();
     ended.push_back(records.read_brief(id));
     if (!ui.options.json && ended.back().end) {
       ui.answer(std::to_string(ended.back().end->exit_code));

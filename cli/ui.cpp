@@ -26,7 +26,7 @@ int exit_status(Kind kind) {
     case Kind::usage:
       return 2;
     case Kind::no:
-      return 3;
+      return kAnswerIsNo;
     case Kind::internal:
       return 70;
     case Kind::failed:
@@ -91,7 +91,7 @@ void require_own_store(const fs::path& folder) {
 }
 
 /// Folders that hold more than a store, even where nothing is in them yet.
-void require_apart(const fs::path& folder) {
+void require_store_folder(const fs::path& folder) {
   std::error_code unknown;
   const std::optional<std::string> home = variable("HOME");
   const bool is_home = home && fs::equivalent(folder, *home, unknown);
@@ -169,7 +169,7 @@ Store& Ui::store() {
   if (!store_) {
     const fs::path folder = store_folder();
     try {
-      require_apart(folder);
+      require_store_folder(folder);
       require_own_store(folder);
       store_ = std::make_unique<Store>(folder);
     } catch (const Error& error) {

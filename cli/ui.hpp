@@ -21,6 +21,9 @@ class App;
 
 namespace mlenv::cli {
 
+/// Exit status of a command that did what it was asked, and whose answer is no.
+inline constexpr int kAnswerIsNo = 3;
+
 struct GlobalOptions {
   bool json = false;
   bool quiet = false;

@@ -19,13 +19,13 @@
 namespace mlenv::cli {
 namespace {
 
-struct Options {
+struct VendorWords {
   std::string recipe = "recipe.yaml";
   std::string folder;
   LockChoice lock;
 };
 
-void require_apart(const Recipe& recipe, const fs::path& folder) {
+void require_vendor_apart(const Recipe& recipe, const fs::path& folder) {
   const std::optional<std::string> place = copied_place(recipe, folder);
   if (!place) return;
   throw usage_error("bad-output", "`{}` lies where `files` copies it", folder.string())
@@ -35,7 +35,7 @@ void require_apart(const Recipe& recipe, const fs::path& folder) {
 }
 
 /// A repository's link leads anywhere. Whoever has a disk for such copies names it once.
-void require_own(const fs::path& folder) {
+void require_own_folder(const fs::path& folder) {
   if (!fs::is_symlink(folder)) return;
   const std::vector<fs::path> there = list_folder(folder);
   if (there.empty() || !vendored_names(folder).empty()) return;
@@ -45,8 +45,8 @@ void require_own(const fs::path& folder) {
       .hint("name it once, where that is meant: `mlenv vendor RECIPE DIR`");
 }
 
-void answer(const Recipe& recipe, const LockSet& locks, const fs::path& folder,
-            const std::vector<VendoredFile>& files, const Ui& ui) {
+void answer_vendor(const Recipe& recipe, const LockSet& locks, const fs::path& folder,
+                   const std::vector<VendoredFile>& files, const Ui& ui) {
   std::uint64_t bytes = 0;
   std::size_t fetched = 0;
   nlohmann::json items = nlohmann::json::array();
@@ -71,13 +71,13 @@ void answer(const Recipe& recipe, const LockSet& locks, const fs::path& folder,
   ui.answer(folder.string());
 }
 
-int vendor_command(const Options& options, Ui& ui) {
+int vendor_command(const VendorWords& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const Recipe recipe = read_recipe(options.recipe);
   const fs::path folder =
       options.folder.empty() ? usual_vendor_folder(recipe) : fs::path(options.folder);
-  require_apart(recipe, folder);
-  if (options.folder.empty()) require_own(folder);
+  require_vendor_apart(recipe, folder);
+  if (options.folder.empty()) require_own_folder(folder);
   const LockOutcome locked = provide_lock(ui, recipe, options.lock);
   for (const std::string& change : locked.changes) ui.say(change);
   if (locked.written) ui.say(lock_summary(recipe, locked));
@@ -101,14 +101,14 @@ int vendor_command(const Options& options, Ui& ui) {
   std::sort(files.begin(), files.end(),
             [](const VendoredFile& a, const VendoredFile& b) { return a.path < b.path; });
   sync_in_background(ui.store());
-  answer(recipe, locked.locks, folder, files, ui);
+  answer_vendor(recipe, locked.locks, folder, files, ui);
   return 0;
 }
 
 }  // namespace
 
 Action declare_vendor(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VendorWords>();
   take_word_of(app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str(),
                WordKind::recipe);
   take_word_of(app.add_option("DIR", options->folder,

@@ -64,7 +64,7 @@ const LockedDeb& kernel_of(const Lock& lock, const fs::path& file) {
       .hint("remove it: the next run in a virtual machine makes a new one");
 }
 
-fs::path fetched(Ui& ui, const LockedDeb& deb, const Recipe& recipe, const fs::path& lock) {
+fs::path kernel_package(Ui& ui, const LockedDeb& deb, const Recipe& recipe, const fs::path& lock) {
   InputSources sources;
   const std::vector<DebianSource> debian = debian_sources(recipe);
   sources.deb_urls = [&](const LockedDeb& one) { return deb_urls(one, debian); };
@@ -113,7 +113,7 @@ LockedKernel vm_kernel(Ui& ui, const std::string& suite) {
   const LockedDeb& deb = kernel_of(lock, file);
   std::optional<VmKernel> kernel = find_kernel(ui.store(), deb.digest);
   if (!kernel) {
-    const fs::path package = fetched(ui, deb, recipe, file);
+    const fs::path package = kernel_package(ui, deb, recipe, file);
     const Activity activity{ui.progress(), "unpacking the virtual machine's kernel"};
     kernel = unpack_kernel(ui.store(), deb.digest, package);
   }

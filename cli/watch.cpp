@@ -27,12 +27,12 @@
 namespace mlenv::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::json;
+using std::chrono::steady_clock;
 using watch::Answer;
 using watch::Sample;
 
-struct Options {
+struct WatchWords {
   std::string run;
   std::string interval = "1s";
   std::string length;
@@ -43,7 +43,7 @@ struct Times {
   std::optional<std::chrono::milliseconds> length;
 };
 
-Times times_of(const Options& options) {
+Times watch_times(const WatchWords& options) {
   constexpr std::chrono::milliseconds kShortest{100};
   constexpr std::chrono::hours kLongest{1};
   Times times;
@@ -84,7 +84,7 @@ std::string run_named(Ui& ui, const RunRecords& records, const std::string& word
       .hint("`mlenv watch last` tells of the newest that has ended");
 }
 
-double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+double seconds(steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 std::string span_text(double seconds) {
   constexpr std::uint64_t kMinute = 60;
@@ -138,7 +138,7 @@ class Session {
         watcher_([folder = records.folder_of(id), id] { return watch::anchor_of_run(folder, id); },
                  run_.start.devices),
         terminal_(std::in_place, is_live(ui)),
-        began_(Clock::now()),
+        began_(steady_clock::now()),
         spoke_(began_) {
     setting_.has_gpus = watch::has_gpus(run_.start.devices);
   }
@@ -173,10 +173,10 @@ class Session {
     const auto looks = static_cast<int>(std::max<std::int64_t>(
         4, std::chrono::ceil<std::chrono::seconds>(times_.interval).count()));
     const auto step =
-        std::max<Clock::duration>(times_.interval / looks, std::chrono::milliseconds(25));
+        std::max<steady_clock::duration>(times_.interval / looks, std::chrono::milliseconds(25));
     take_sample();
     show();
-    Clock::time_point next = Clock::now() + step;
+    steady_clock::time_point next = steady_clock::now() + step;
     for (int steps = 1;; ++steps, next += step) {
       if (!wait_until(next)) break;
       if (!records_.goes_on(run_.start.id) || answer_error() != 0) break;
@@ -186,13 +186,13 @@ class Session {
       } else {
         watcher_.look();
       }
-      if (times_.length && Clock::now() - began_ >= *times_.length) break;
+      if (times_.length && steady_clock::now() - began_ >= *times_.length) break;
       // A machine that slept, or was too busy, is not made up for.
-      next = std::max(next, Clock::now() - step);
+      next = std::max(next, steady_clock::now() - step);
     }
   }
 
-  bool wait_until(Clock::time_point when) {
+  bool wait_until(steady_clock::time_point when) {
     while (true) {
       switch (terminal_->wait_until(when)) {
         case WatchEvent::leave:
@@ -236,9 +236,9 @@ class Session {
     constexpr std::chrono::seconds kPause{5};
     const std::string& mode = ui_.options.progress;
     if (ui_.options.json || mode == "none" || newest_.empty()) return;
-    if (Clock::now() - spoke_ < kPause) return;
-    spoke_ = Clock::now();
-    ui_.say(fmt::format("{:>8}  {}", span_text(seconds(Clock::now() - began_)),
+    if (steady_clock::now() - spoke_ < kPause) return;
+    spoke_ = steady_clock::now();
+    ui_.say(fmt::format("{:>8}  {}", span_text(seconds(steady_clock::now() - began_)),
                         watch_line(newest_.back())));
   }
 
@@ -269,12 +269,12 @@ class Session {
   std::vector<Sample> samples_;
   std::deque<Sample> newest_;
   std::optional<WatchTerminal> terminal_;
-  Clock::time_point began_;
-  Clock::time_point spoke_;
+  steady_clock::time_point began_;
+  steady_clock::time_point spoke_;
 };
 
-int watch_command(const Options& options, Ui& ui) {
-  const Times times = times_of(options);
+int watch_command(const WatchWords& options, Ui& ui) {
+  const Times times = watch_times(options);
   const RunRecords records = run_records();
   const std::string id = run_named(ui, records, options.run);
   if (!records.goes_on(id)) {
@@ -292,7 +292,7 @@ int watch_command(const Options& options, Ui& ui) {
 }  // namespace
 
 Action declare_watch(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WatchWords>();
   take_word_of(app.add_option("RUN", options->run,
                               "an id, its beginning or end, a name, or `last`; by default the "
                               "newest that goes on"),

@@ -11,7 +11,6 @@
 namespace mlenv::cli {
 namespace {
 
-using watch::Finding;
 using watch::GpuNow;
 using watch::Sample;
 
@@ -39,7 +38,7 @@ std::string fitted(std::string_view text, std::size_t columns) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-std::string padded(std::string_view text, std::size_t columns) {
+std::string fitted_column(std::string_view text, std::size_t columns) {
   std::string out = fitted(text, columns);
   out.append(columns - length_of(out), ' ');
   return out;
@@ -103,7 +102,8 @@ class Screen {
   void header() {
     const std::size_t state = length_of(from_.state);
     if (from_.columns > state + kLabel) {
-      lines_.push_back(strong(padded(from_.title, from_.columns - state - 1)) + " " + from_.state);
+      lines_.push_back(strong(fitted_column(from_.title, from_.columns - state - 1)) + " " +
+                       from_.state);
     } else {
       add(from_.title);
     }
@@ -127,7 +127,7 @@ class Screen {
     }
     const std::size_t used = kLabel + length_of(line);
     const std::size_t room = from_.columns > used ? from_.columns - used : 0;
-    lines_.push_back(faint(padded(label, kLabel)) + line + fitted(text, room));
+    lines_.push_back(faint(fitted_column(label, kLabel)) + line + fitted(text, room));
   }
 
   void figures() {
@@ -147,7 +147,7 @@ class Screen {
 
   void gpus() {
     constexpr double kPercent = 100;
-    if (last().gpus_unknown) add(padded("GPUs", kLabel) + printable(*last().gpus_unknown));
+    if (last().gpus_unknown) add(fitted_column("GPUs", kLabel) + printable(*last().gpus_unknown));
     for (const GpuNow& gpu : last().gpus.value_or(std::vector<GpuNow>{})) {
       std::string text = gpu.busy_percent ? fmt::format("{} %", *gpu.busy_percent) : "?";
       if (gpu.memory_used_bytes && gpu.memory_bytes) {
@@ -256,7 +256,7 @@ class Screen {
   std::vector<std::string> footer() const {
     std::vector<std::string> bottom;
     if (!from_.so_far.empty()) {
-      const Finding& first = from_.so_far.front();
+      const watch::Finding& first = from_.so_far.front();
       wrap(fmt::format("so far: {}: {}", first.rule, printable(first.saw)), from_.columns, false,
            bottom);
       if (!first.means.empty()) wrap(printable(first.means), from_.columns, true, bottom);
@@ -306,7 +306,7 @@ std::string watch_line(const Sample& sample) {
 
 std::vector<std::string> watch_answer_text(const watch::Answer& answer) {
   std::vector<std::string> lines;
-  for (const Finding& one : answer.findings) {
+  for (const watch::Finding& one : answer.findings) {
     lines.push_back(fmt::format("{}: {}", one.rule, printable(one.saw)));
     if (!one.means.empty()) lines.push_back("  " + printable(one.means));
     for (const std::string& advice : one.advice) lines.push_back("  try: " + printable(advice));

@@ -51,16 +51,14 @@ class TarFile {
   Sink& out_;
 };
 
-std::string blob_path(const Digest& digest) { return "blobs/sha256/" + digest.hex(); }
-
 /// Docker's own index (`docker save` since 25 writes the same beside an OCI layout); layers may be
 /// compressed.
 std::string docker_manifest(const Image& image, const Reference& name) {
   json layers = json::array();
-  for (const Layer& layer : image.layers) layers.push_back(blob_path(layer.blob.digest));
+  for (const Layer& layer : image.layers) layers.push_back(layout_blob_path(layer.blob.digest));
   json tags = json::array();
   if (!name.tag().empty()) tags.push_back(full_name(name));
-  json entry{{"Config", blob_path(image.config_descriptor.digest)},
+  json entry{{"Config", layout_blob_path(image.config_descriptor.digest)},
              {"RepoTags", std::move(tags)},
              {"Layers", std::move(layers)}};
   return canonical(json::array({std::move(entry)}));
@@ -73,7 +71,7 @@ void write_tar(const Store& store, const ImageSet& image, const Reference& name,
   tar.add_folder("blobs");
   tar.add_folder("blobs/sha256");
   for (const auto& [digest, size_bytes] : image.blobs()) {
-    tar.add_blob(blob_path(digest), store, image, digest, size_bytes);
+    tar.add_blob(layout_blob_path(digest), store, image, digest, size_bytes);
   }
   tar.add_text("index.json", index_text(json::array({index_entry(image, name, name.tag())})));
   if (format == Output::Format::docker_archive) {

@@ -5,14 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "images/archive_parts.hpp"
 #include "images/image_json.hpp"
 
 namespace mlenv {
 namespace {
 
 using nlohmann::json;
-
-std::string blob_path(const Digest& digest) { return "blobs/sha256/" + digest.hex(); }
 
 std::string clean(const std::string& name) { return fs::path(name).lexically_normal().string(); }
 
@@ -124,14 +123,16 @@ json ArchiveBlobs::document(const std::string& name) {
 }
 
 std::string ArchiveBlobs::blob(const Digest& digest) {
-  auto text = members_.text(blob_path(digest));
-  if (!text) throw lacks(blob_path(digest));
+  auto text = members_.text(layout_blob_path(digest));
+  if (!text) throw lacks(layout_blob_path(digest));
   if (Digest::of(*text) == digest) return *std::move(text);
-  throw failure("digest-mismatch", "`{}` in `{}` is damaged", blob_path(digest), shown_)
+  throw failure("digest-mismatch", "`{}` in `{}` is damaged", layout_blob_path(digest), shown_)
       .because(fmt::format("found {}", Digest::of(*text).str()));
 }
 
-bool ArchiveBlobs::holds(const Digest& digest) const { return members_.has(blob_path(digest)); }
+bool ArchiveBlobs::holds(const Digest& digest) const {
+  return members_.has(layout_blob_path(digest));
+}
 
 Image ArchiveBlobs::image(std::string manifest) {
   const Descriptor config = config_of_manifest(manifest);
@@ -141,7 +142,7 @@ Image ArchiveBlobs::image(std::string manifest) {
 void ArchiveBlobs::fetch(const std::vector<Descriptor>& blobs) {
   std::map<std::string, Descriptor> missing;
   for (const Descriptor& one : blobs) {
-    if (!store_.has(one.digest)) missing.emplace(blob_path(one.digest), one);
+    if (!store_.has(one.digest)) missing.emplace(layout_blob_path(one.digest), one);
   }
   std::uint64_t total = 0;
   std::set<std::string> names;

@@ -51,7 +51,7 @@ json read_index(const fs::path& index, const ImageSet& image, const std::string&
   }
 }
 
-std::string text_of(json index) {
+std::string full_index_text(json index) {
   index["schemaVersion"] = 2;
   index["mediaType"] = kIndexType;
   return canonical(index);
@@ -76,7 +76,9 @@ json index_entry(const ImageSet& image, const Reference& name, const std::string
   return entry;
 }
 
-std::string index_text(json entries) { return text_of({{"manifests", std::move(entries)}}); }
+std::string index_text(json entries) {
+  return full_index_text({{"manifests", std::move(entries)}});
+}
 
 std::string updated_index(const fs::path& index, const ImageSet& image, const Reference& name) {
   json all = read_index(index, image, full_name(name));
@@ -85,7 +87,7 @@ std::string updated_index(const fs::path& index, const ImageSet& image, const Re
     return annotation(other, kRefName) == name.tag();
   });
   entries.push_back(index_entry(image, name, tag_is_taken ? full_name(name) : name.tag()));
-  return text_of(std::move(all));
+  return full_index_text(std::move(all));
 }
 
 }  // namespace mlenv

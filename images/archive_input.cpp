@@ -1,6 +1,5 @@
 #include "images/archive_input.hpp"
 
-#include <array>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -8,22 +7,13 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "images/archive_blobs.hpp"
+#include "images/archive_parts.hpp"
 #include "images/platform.hpp"
 
 namespace mlenv {
 namespace {
 
 using nlohmann::json;
-
-struct Prefix {
-  std::string_view text;
-  Output::Format format;
-};
-constexpr std::array kPrefixes{
-    Prefix{"oci:", Output::Format::oci},
-    Prefix{"oci-archive:", Output::Format::oci_archive},
-    Prefix{"docker-archive:", Output::Format::docker_archive},
-};
 
 /// One image of those in the file.
 class Chooser {
@@ -96,7 +86,7 @@ class Chooser {
 }  // namespace
 
 std::optional<ArchivedImage> ArchivedImage::parse(std::string_view text) {
-  for (const Prefix& prefix : kPrefixes) {
+  for (const FormatPrefix& prefix : kFormatPrefixes) {
     if (!text.starts_with(prefix.text)) continue;
     text.remove_prefix(prefix.text.size());
     const std::size_t colon = text.find(':');
@@ -109,7 +99,7 @@ std::optional<ArchivedImage> ArchivedImage::parse(std::string_view text) {
 
 std::string ArchivedImage::str() const {
   std::string text;
-  for (const Prefix& prefix : kPrefixes) {
+  for (const FormatPrefix& prefix : kFormatPrefixes) {
     if (prefix.format == format) text = prefix.text;
   }
   return text + path.string() + (tag.empty() ? "" : ":" + tag);

@@ -10,7 +10,7 @@ namespace mlenv {
 namespace {
 
 /// Whether the file is that blob, whole; a size alone says little of what lies there.
-bool holds(const fs::path& path, const Digest& digest, std::uint64_t size_bytes) {
+bool is_blob_there(const fs::path& path, const Digest& digest, std::uint64_t size_bytes) {
   std::error_code error;
   if (!fs::is_regular_file(path, error) || fs::file_size(path, error) != size_bytes || error) {
     return false;
@@ -46,7 +46,7 @@ void write_layout(const Store& store, const ImageSet& image, const Reference& na
   make_folders(blobs);
   for (const auto& [digest, size_bytes] : image.blobs()) {
     const fs::path target = blobs / digest.hex();
-    if (holds(target, digest, size_bytes)) {
+    if (is_blob_there(target, digest, size_bytes)) {
       activity.advance(size_bytes);
       continue;
     }

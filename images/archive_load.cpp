@@ -42,7 +42,7 @@ std::string familiar(std::string_view name) {
 /// `docker` are the names in Docker's manifest.json, where there is one beside the layout: what
 /// index.json calls `docker.io/library/train:v1` is `train:v1` to whoever saved it. A tag alone
 /// (`v1`, as skopeo writes it into a layout) names no repository.
-std::optional<Reference> name_of(const EntryNames& names, const std::set<std::string>& docker) {
+std::optional<Reference> entry_name(const EntryNames& names, const std::set<std::string>& docker) {
   const std::string short_name = familiar(names.full_name);
   if (docker.contains(short_name)) return reference_or_none(short_name);
   if (!names.full_name.empty()) return reference_or_none(names.full_name);
@@ -153,7 +153,7 @@ class Loader {
         for (const std::string& name : {names.ref_name, names.full_name}) {
           if (!name.empty()) known.insert(name);
         }
-        std::optional<Reference> name = name_of(names, docker);
+        std::optional<Reference> name = entry_name(names, docker);
         if (is_asked(names, name)) add(groups, entry, std::move(name));
       }
       if (groups.empty()) throw blobs_.no_such_image(from_.tag, known);

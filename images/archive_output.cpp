@@ -1,6 +1,5 @@
 // What a person may give as an output, and whether it can be written.
 #include <unistd.h>
-#include <array>
 #include <cerrno>
 
 #include "base/error.hpp"
@@ -9,16 +8,6 @@
 
 namespace mlenv {
 namespace {
-
-struct Prefix {
-  std::string_view text;
-  Output::Format format;
-};
-constexpr std::array kPrefixes{
-    Prefix{"oci:", Output::Format::oci},
-    Prefix{"oci-archive:", Output::Format::oci_archive},
-    Prefix{"docker-archive:", Output::Format::docker_archive},
-};
 
 Error unwritable(const fs::path& path, std::string why) {
   return usage_error("bad-output", "cannot write `{}`", path.string()).because(std::move(why));
@@ -84,7 +73,7 @@ fs::path real_file(const fs::path& path) {
 }
 
 Output Output::parse(std::string_view text) {
-  for (const Prefix& prefix : kPrefixes) {
+  for (const FormatPrefix& prefix : kFormatPrefixes) {
     if (!text.starts_with(prefix.text) || text.size() == prefix.text.size()) continue;
     Output output{prefix.format, fs::path(text.substr(prefix.text.size()))};
     if (output.format == Format::oci) {

@@ -1,15 +1,32 @@
 #pragma once
 // What the forms of an image in files share. For images/archive*.cpp only.
+#include <array>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/progress.hpp"
+#include "images/archive.hpp"
 #include "images/store.hpp"
 
 namespace mlenv {
 
 constexpr std::string_view kLayoutText = R"({"imageLayoutVersion":"1.0.0"})";
+
+/// What a person writes in front of the path.
+struct FormatPrefix {
+  std::string_view text;
+  Output::Format format;
+};
+inline constexpr std::array kFormatPrefixes{
+    FormatPrefix{"oci:", Output::Format::oci},
+    FormatPrefix{"oci-archive:", Output::Format::oci_archive},
+    FormatPrefix{"docker-archive:", Output::Format::docker_archive},
+};
+
+/// Where an OCI layout has a blob.
+inline std::string layout_blob_path(const Digest& digest) { return "blobs/sha256/" + digest.hex(); }
 
 /// `host/repository:tag`, as `docker load` and containerd name an image; empty without a tag.
 std::string full_name(const Reference& name);

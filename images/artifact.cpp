@@ -15,12 +15,6 @@ constexpr std::string_view kDockerConfigType = "application/vnd.docker.container
 /// Of image-spec 1.1's drafts: `blobs`, and no config.
 constexpr std::string_view kArtifactType = "application/vnd.oci.artifact.manifest.v1+json";
 
-Descriptor read_descriptor(const json& value) {
-  return {value.at("mediaType").get<std::string>(),
-          Digest::parse(value.at("digest").get_ref<const std::string&>()),
-          value.at("size").get<std::uint64_t>()};
-}
-
 std::vector<Descriptor> read_blobs(const json& manifest) {
   std::vector<Descriptor> blobs;
   if (manifest.contains("config")) blobs.push_back(read_descriptor(manifest.at("config")));

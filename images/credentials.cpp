@@ -41,7 +41,7 @@ bool covers(std::string_view key, std::string_view name) {
 }
 
 /// nullopt: the entry is empty, which is how docker marks a login that a helper keeps.
-std::optional<Credentials> read_entry(const nlohmann::json& entry, const fs::path& config,
+std::optional<Credentials> read_login(const nlohmann::json& entry, const fs::path& config,
                                       std::string_view key) {
   // Beside it `auth` holds a user name without a password.
   if (std::string token = text_of(entry, "identitytoken"); !token.empty()) {
@@ -153,7 +153,7 @@ std::optional<Credentials> find_credentials(const fs::path& config, std::string_
     best = plain;
     entry = &value;
   }
-  return entry == nullptr ? std::nullopt : read_entry(*entry, config, best);
+  return entry == nullptr ? std::nullopt : read_login(*entry, config, best);
 }
 
 }  // namespace mlenv

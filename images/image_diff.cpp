@@ -26,7 +26,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kNames = 
      {"Volumes", "volumes"},
      {"Healthcheck", "health check"}}};
 
-std::string name_of(const std::string& key) {
+std::string setting_name(const std::string& key) {
   const auto name =
       std::find_if(kNames.begin(), kNames.end(), [&](const auto& one) { return one.first == key; });
   return name == kNames.end() ? key : std::string(name->second);
@@ -36,7 +36,7 @@ bool is_nothing(const json& value) {
   return value.is_null() || ((value.is_structured() || value.is_string()) && value.empty());
 }
 
-std::string text_of(const json& value) {
+std::string shown_value(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return canonical(value);
   std::string text;
@@ -50,7 +50,7 @@ Values values_of(const json& object, const std::set<std::string>& apart) {
   if (!object.is_object()) return out;
   for (const auto& [key, value] : object.items()) {
     if (is_nothing(value) || apart.contains(key)) continue;
-    out[name_of(key)] = text_of(value);
+    out[setting_name(key)] = shown_value(value);
   }
   return out;
 }

@@ -14,7 +14,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20U;
+constexpr std::uint64_t kMostKeptBytes = std::uint64_t{64} << 20U;
 
 /// Counts what all layers together keep in memory: an image may be anybody's.
 class Budget {
@@ -55,7 +55,7 @@ void keep(const Search& search, LayerFiles& out, const std::string& path, std::s
   out.files.insert_or_assign(path, std::move(content));
 }
 
-void take_entry(const Search& search, LayerFiles& out, const TarEntry& entry, Source& data) {
+void take_searched(const Search& search, LayerFiles& out, const TarEntry& entry, Source& data) {
   const std::string_view folder = folder_of(entry.path);
   const std::string_view name = last_part(entry.path);
   if (name == kOpaqueName) {
@@ -78,7 +78,7 @@ void take_entry(const Search& search, LayerFiles& out, const TarEntry& entry, So
   const Want want = search.wanted(entry.path);
   if (want == Want::nothing) return;
   const bool is_read = want == Want::content && entry.type == TarEntry::Type::file;
-  keep(search, out, entry.path, is_read ? read_all(data, kMostBytes) : std::string{});
+  keep(search, out, entry.path, is_read ? read_all(data, kMostKeptBytes) : std::string{});
 }
 
 /// The file that a hard link stands for, over other links; empty where they lead in a circle.
@@ -95,7 +95,7 @@ std::string content_of(const fs::path& path, const fs::file_status& status) {
   if (!fs::is_regular_file(status)) return {};
   const Fd fd = open_file(path, O_RDONLY | O_NOFOLLOW);
   FdSource source{fd.get()};
-  return read_all(source, kMostBytes);
+  return read_all(source, kMostKeptBytes);
 }
 
 /// The same from an unpacked tree, with overlayfs's marks in place of whiteouts.
@@ -142,7 +142,7 @@ void follow_links(const Store& store, const Layer& layer, const Search& search, 
   read_entries(store, layer, progress, [&](const TarEntry& entry, Source& data) {
     const auto found = names.find(entry.path);
     if (found == names.end() || entry.type != TarEntry::Type::file) return;
-    const std::string content = read_all(data, kMostBytes);
+    const std::string content = read_all(data, kMostKeptBytes);
     for (const std::string& name : found->second) keep(search, out, name, content);
   });
 }
@@ -150,8 +150,9 @@ void follow_links(const Store& store, const Layer& layer, const Search& search, 
 LayerFiles read_blob(const Store& store, const Layer& layer, const Search& search,
                      Progress& progress) {
   LayerFiles out;
-  read_entries(store, layer, progress,
-               [&](const TarEntry& entry, Source& data) { take_entry(search, out, entry, data); });
+  read_entries(store, layer, progress, [&](const TarEntry& entry, Source& data) {
+    take_searched(search, out, entry, data);
+  });
   follow_links(store, layer, search, out, progress);
   return out;
 }

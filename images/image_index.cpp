@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-ImageIndex::Entry read_entry(const json& entry) {
+ImageIndex::Entry index_entry_of(const json& entry) {
   ImageIndex::Entry out{{entry.at("mediaType").get<std::string>(),
                          Digest::parse(entry.at("digest").get_ref<const std::string&>()),
                          entry.at("size").get<std::uint64_t>()},
@@ -25,7 +25,7 @@ ImageIndex::Entry read_entry(const json& entry) {
   return out;
 }
 
-std::map<Digest, std::uint64_t> layers_of(const std::vector<Image>& images) {
+std::map<Digest, std::uint64_t> layer_sizes(const std::vector<Image>& images) {
   std::map<Digest, std::uint64_t> layers;
   for (const Image& image : images) {
     for (const Layer& layer : image.layers) {
@@ -88,7 +88,7 @@ ImageIndex parse_index(std::string bytes) {
       throw failure("bad-image", "the manifest is an image's and an index at once");
     }
     if (const std::string told = text_of(root, "mediaType"); !told.empty()) type = told;
-    for (const json& entry : root.at("manifests")) entries.push_back(read_entry(entry));
+    for (const json& entry : root.at("manifests")) entries.push_back(index_entry_of(entry));
   } catch (const json::exception& error) {
     throw failure("bad-image", "the index is not one that mlenv can read").because(error.what());
   } catch (const Error& error) {
@@ -132,7 +132,7 @@ void ImageSet::require_whole() const {
 }
 
 std::map<Digest, std::uint64_t> ImageSet::blobs() const {
-  std::map<Digest, std::uint64_t> blobs = layers_of(images);
+  std::map<Digest, std::uint64_t> blobs = layer_sizes(images);
   for (const Image& image : images) {
     for (const Descriptor* one : {&image.manifest_descriptor, &image.config_descriptor}) {
       blobs.emplace(one->digest, one->size_bytes);
@@ -148,12 +148,12 @@ std::map<Digest, std::uint64_t> ImageSet::blobs() const {
 
 std::uint64_t ImageSet::layer_bytes() const {
   std::uint64_t bytes = 0;
-  for (const auto& [digest, size_bytes] : layers_of(images)) bytes += size_bytes;
+  for (const auto& [digest, size_bytes] : layer_sizes(images)) bytes += size_bytes;
   return bytes;
 }
 
 std::size_t ImageSet::layer_count() const {
-  return index ? layers_of(images).size() : images.front().layers.size();
+  return index ? layer_sizes(images).size() : images.front().layers.size();
 }
 
 }  // namespace mlenv

@@ -35,4 +35,10 @@ nlohmann::json try_image_json(std::string_view text) {
   return nlohmann::json::parse(text, nullptr, false);
 }
 
+Descriptor read_descriptor(const nlohmann::json& value) {
+  return {value.at("mediaType").get<std::string>(),
+          Digest::parse(value.at("digest").get_ref<const std::string&>()),
+          value.at("size").get<std::uint64_t>()};
+}
+
 }  // namespace mlenv

@@ -59,12 +59,6 @@ auto reading(std::string_view what, Read&& read) {
   }
 }
 
-Descriptor read_descriptor(const json& value) {
-  return {value.at("mediaType").get<std::string>(),
-          Digest::parse(value.at("digest").get_ref<const std::string&>()),
-          value.at("size").get<std::uint64_t>()};
-}
-
 /// An absent key and `null` (as Docker writes it) both leave `out` alone.
 template <typename T>
 void read_optional(const json& value, const char* key, T& out) {

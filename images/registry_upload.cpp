@@ -26,9 +26,9 @@ struct SessionLost {
 struct AllThere {};
 
 /// Tells how far reading went.
-class CountingSource final : public Source {
+class SentCountingSource final : public Source {
  public:
-  CountingSource(std::unique_ptr<Source> source, std::function<void(std::uint64_t)> count)
+  SentCountingSource(std::unique_ptr<Source> source, std::function<void(std::uint64_t)> count)
       : source_(std::move(source)), count_(std::move(count)) {}
   std::size_t read(ByteSpan out) override {
     const std::size_t amount = source_->read(out);
@@ -115,13 +115,13 @@ void Registry::Upload::start() {
 void Registry::Upload::set_body(HttpRequest& request) {
   request.body_bytes = blob_.size_bytes - offset_;
   request.body = [this, from = offset_] {
-    return std::make_unique<CountingSource>(open_(from),
-                                            [this, at = from](std::uint64_t amount) mutable {
-                                              at += amount;
-                                              if (at <= furthest_) return;
-                                              if (advance_) advance_(at - furthest_);
-                                              furthest_ = at;
-                                            });
+    return std::make_unique<SentCountingSource>(open_(from),
+                                                [this, at = from](std::uint64_t amount) mutable {
+                                                  at += amount;
+                                                  if (at <= furthest_) return;
+                                                  if (advance_) advance_(at - furthest_);
+                                                  furthest_ = at;
+                                                });
   };
 }
 

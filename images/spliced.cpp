@@ -12,10 +12,10 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kMagic = "mlspl001";
+constexpr std::string_view kSplicedMagic = "mlspl001";
 constexpr std::size_t kHeaderBytes = 8 + 8 + 4 + 4 + 8;
 constexpr std::size_t kHexBytes = 64;
-constexpr std::size_t kPieceBytes = 4 + 8 + 8;
+constexpr std::size_t kPieceRecordBytes = 4 + 8 + 8;
 constexpr std::uint32_t kLiteral = 0xFFFFFFFF;
 constexpr std::uint32_t kMaxPieces = 1U << 26U;
 constexpr std::size_t kLiteralBuffer = std::size_t{256} << 10U;
@@ -50,7 +50,7 @@ Error damaged(std::string_view why) {
       .hint("run `mlenv store verify --repair`, then build or pull again");
 }
 
-std::string read_at(int fd, std::uint64_t offset, std::uint64_t length) {
+std::string read_text_at(int fd, std::uint64_t offset, std::uint64_t length) {
   std::string text(length, '\0');
   SliceSource source{fd, offset, length};
   ByteSpan rest = std::as_writable_bytes(std::span(text));
@@ -67,7 +67,7 @@ std::string read_at(int fd, std::uint64_t offset, std::uint64_t length) {
 struct Extents {
   explicit Extents(const SplicedHeader& header)
       : pieces(kHeaderBytes + header.blobs.size() * kHexBytes),
-        literals(pieces + std::uint64_t{header.pieces} * kPieceBytes),
+        literals(pieces + std::uint64_t{header.pieces} * kPieceRecordBytes),
         checksum(literals + header.literal_bytes) {}
   std::uint64_t pieces, literals, checksum;
 };
@@ -133,11 +133,11 @@ class SplicedSource final : public Source {
  private:
   void read_table() {
     const std::string table =
-        read_at(file_.get(), extents_.pieces, extents_.literals - extents_.pieces);
+        read_text_at(file_.get(), extents_.pieces, extents_.literals - extents_.pieces);
     slices_.reserve(header_.pieces);
     starts_.reserve(header_.pieces);
     std::uint64_t at = 0;
-    for (std::string_view rest = table; !rest.empty(); rest.remove_prefix(kPieceBytes)) {
+    for (std::string_view rest = table; !rest.empty(); rest.remove_prefix(kPieceRecordBytes)) {
       const Slice slice{get_u32(rest), get_u64(rest.substr(4)), get_u64(rest.substr(12))};
       const bool inside = slice.blob == kLiteral
                               ? slice.length <= header_.literal_bytes &&
@@ -167,8 +167,8 @@ class SplicedSource final : public Source {
   std::size_t read_literal(ByteSpan out, std::uint64_t at) {
     if (at < literals_at_ || at >= literals_at_ + literals_.size()) {
       const std::uint64_t left = header_.literal_bytes - at;
-      literals_ = read_at(file_.get(), extents_.literals + at,
-                          std::min<std::uint64_t>(left, kLiteralBuffer));
+      literals_ = read_text_at(file_.get(), extents_.literals + at,
+                               std::min<std::uint64_t>(left, kLiteralBuffer));
       literals_at_ = at;
     }
     const auto skip = static_cast<std::size_t>(at - literals_at_);
@@ -210,7 +210,7 @@ void write_spliced(Sink& out, std::uint64_t size_bytes, const Spliced& spliced) 
     throw failure("bad-layer", "a layer of {} bytes was given as {} pieces of {} bytes together",
                   size_bytes, list.slices.size(), sum);
   }
-  std::string head{kMagic};
+  std::string head{kSplicedMagic};
   put_u64(head, size_bytes);
   put_u32(head, static_cast<std::uint32_t>(list.blobs.size()));
   put_u32(head, static_cast<std::uint32_t>(list.slices.size()));
@@ -234,9 +234,9 @@ SplicedHeader read_spliced_header(int fd) {
   if (::fstat(fd, &status) != 0) throw os_error(errno, "cannot read a layer's list of pieces");
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
   if (file_bytes < kHeaderBytes) throw damaged("it is too short");
-  const std::string head = read_at(fd, 0, kHeaderBytes);
-  if (!head.starts_with(kMagic)) throw damaged("it does not begin as one");
-  const std::string_view numbers = std::string_view(head).substr(kMagic.size());
+  const std::string head = read_text_at(fd, 0, kHeaderBytes);
+  if (!head.starts_with(kSplicedMagic)) throw damaged("it does not begin as one");
+  const std::string_view numbers = std::string_view(head).substr(kSplicedMagic.size());
   SplicedHeader out;
   out.size_bytes = get_u64(numbers);
   const std::uint64_t blobs = get_u32(numbers.substr(8));
@@ -244,11 +244,11 @@ SplicedHeader read_spliced_header(int fd) {
   out.literal_bytes = get_u64(numbers.substr(16));
   // No sum of these can overflow: the counts have 32 bits.
   const std::uint64_t tables =
-      kHeaderBytes + blobs * kHexBytes + std::uint64_t{out.pieces} * kPieceBytes + kHexBytes;
+      kHeaderBytes + blobs * kHexBytes + std::uint64_t{out.pieces} * kPieceRecordBytes + kHexBytes;
   if (file_bytes < tables || out.literal_bytes != file_bytes - tables) {
     throw damaged("its length is not what it says");
   }
-  const std::string hex = read_at(fd, kHeaderBytes, blobs * kHexBytes);
+  const std::string hex = read_text_at(fd, kHeaderBytes, blobs * kHexBytes);
   try {
     for (std::size_t at = 0; at < hex.size(); at += kHexBytes) {
       out.blobs.push_back(Digest::from_hex(std::string_view(hex).substr(at, kHexBytes)));
@@ -265,7 +265,7 @@ bool is_spliced_whole(int fd) {
     SliceSource source{fd, 0, extents.checksum};
     Sha256 hash;
     copy(source, hash);
-    return hash.finish().hex() == read_at(fd, extents.checksum, kHexBytes);
+    return hash.finish().hex() == read_text_at(fd, extents.checksum, kHexBytes);
   } catch (const Error& error) {
     if (error.code() != "damaged" && error.code() != "truncated") throw;
     return false;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 #include <cerrno>
@@ -21,17 +20,13 @@ namespace {
 
 constexpr int kMostLinks = 40;  // path_resolution(7)
 
-bool is_whiteout(const struct stat& status) {
-  return S_ISCHR(status.st_mode) && status.st_rdev == ::makedev(0, 0);
-}
-
 bool is_opaque(const fs::path& folder) {
   return ::lgetxattr(folder.c_str(), "user.overlay.opaque", nullptr, 0) > 0 ||
          ::lgetxattr(folder.c_str(), "trusted.overlay.opaque", nullptr, 0) > 0;
 }
 
 /// What is open there, whatever has its name by now.
-void split(std::string_view path, std::deque<std::string>& parts) {
+void push_parts(std::string_view path, std::deque<std::string>& parts) {
   std::vector<std::string> found;
   while (!path.empty()) {
     const std::size_t slash = path.find('/');
@@ -158,7 +153,7 @@ std::optional<StackedTrees::Entry> StackedTrees::top_entry(const std::string& pa
 std::optional<StackedTrees::Entry> StackedTrees::follow(std::string_view path,
                                                         std::string& real) const {
   std::deque<std::string> parts;
-  split(path, parts);
+  push_parts(path, parts);
   real.clear();
   std::optional<Entry> entry = top_entry(real);
   for (int links = 0; !parts.empty();) {
@@ -181,7 +176,7 @@ std::optional<StackedTrees::Entry> StackedTrees::follow(std::string_view path,
     if (++links > kMostLinks) return std::nullopt;
     const std::string target = link_target(entry->fd.get());
     if (target.starts_with('/')) real.clear();
-    split(target, parts);
+    push_parts(target, parts);
     entry = top_entry(real);
   }
   return entry;

@@ -15,7 +15,6 @@
 namespace mlenv {
 namespace {
 
-using Item = StoreFolder::Item;
 using Clock = std::chrono::system_clock;
 
 /// A key that is gone costs a build step, which is worth more than its room.
@@ -23,7 +22,7 @@ constexpr std::chrono::hours kKeysStay{30 * 24};
 /// Between the clock and what a file system says of the time.
 constexpr std::chrono::minutes kMargin{5};
 
-bool is_full(int error) { return error == ENOSPC || error == EDQUOT; }
+bool means_full(int error) { return error == ENOSPC || error == EDQUOT; }
 
 class Collector {
  public:
@@ -66,7 +65,7 @@ class Collector {
   }
 
   std::uint64_t tree_bytes(const Thing& thing) const {
-    if (thing.kind != Item::tree) return thing.bytes;
+    if (thing.kind != StoreFolder::Item::tree) return thing.bytes;
     const auto found = measured_.find(thing.digest);
     return found != measured_.end() ? found->second : bytes_of_tree(folder_.tree(thing.digest));
   }
@@ -164,7 +163,7 @@ class Collector {
   void leave_what_has_room() {
     const auto rank = [&](const Thing& thing) {
       return std::tuple(thing.used, !manifests_.contains(thing.digest), !thing.is_text,
-                        thing.kind != Item::spliced);
+                        thing.kind != StoreFolder::Item::spliced);
     };
     std::stable_sort(chosen_.begin(), chosen_.end(),
                      [&](const Thing& a, const Thing& b) { return rank(a) < rank(b); });
@@ -228,9 +227,9 @@ class Collector {
     if (has_folder_) {
       error = rename_to(path, folder_.work().fresh("garbage"), thing);
     }
-    if (is_full(error) && thing.kind == Item::tree) {
+    if (means_full(error) && thing.kind == StoreFolder::Item::tree) {
       error = rename_to(path, folder_.root() / "tmp" / ("garbage-" + thing.digest.hex()), thing);
-    } else if (is_full(error)) {
+    } else if (means_full(error)) {
       error = ::unlink(path.c_str()) == 0 ? 0 : errno;
       if (error == 0) removed(thing, thing.bytes);
     }
@@ -260,7 +259,7 @@ class Collector {
   }
 
   void remove(const Taken& one) {
-    const bool is_tree = one.thing.kind == Item::tree;
+    const bool is_tree = one.thing.kind == StoreFolder::Item::tree;
     const std::uint64_t bytes = is_tree ? bytes_of_tree(one.path) : one.thing.bytes;
     const std::string why = remove_work(one.path);
     if (is_there(one.path)) {
@@ -277,7 +276,7 @@ class Collector {
   }
 
   Garbage::Share& share_of(const Thing& thing) {
-    if (thing.kind == Item::tree) return garbage_.trees;
+    if (thing.kind == StoreFolder::Item::tree) return garbage_.trees;
     return manifests_.contains(thing.digest) ? garbage_.images : garbage_.blobs;
   }
 

@@ -13,8 +13,6 @@ namespace mlenv {
 namespace {
 
 constexpr std::size_t kShortestPrefix = 6;
-/// Bigger blobs are no manifests (distribution-spec: registries refuse more than 4 MiB).
-constexpr std::uint64_t kManifestLimit = size_limit::kManifest;
 
 /// Hex digits, with or without `sha256:` in front; empty when `text` is something else.
 std::string_view hex_prefix(std::string_view text) {
@@ -26,7 +24,7 @@ std::string_view hex_prefix(std::string_view text) {
 /// Or an index.
 bool is_manifest(const Store& store, const Digest& digest) {
   const auto size = store.size_of(digest);
-  if (!size || *size > kManifestLimit) return false;
+  if (!size || *size > size_limit::kManifest) return false;
   try {
     std::string text = store.read(digest);
     if (is_index({}, text)) {
@@ -64,7 +62,7 @@ void add_part(const Store& store, ImageSet& set, const ImageIndex::Entry& part) 
     return;
   }
   while_doing(part.shown(), [&] {
-    std::string text = store.read(digest, kManifestLimit);
+    std::string text = store.read(digest, size_limit::kManifest);
     if (is_artifact(part.platform, text)) {
       set.artifacts.push_back(parse_artifact(std::move(text), part.manifest.media_type));
     } else {
@@ -107,7 +105,7 @@ void Store::put_index(const ImageIndex& index) {
 }
 
 ImageSet Store::image_set(const Digest& manifest_or_index) const {
-  std::string text = read(manifest_or_index, kManifestLimit);
+  std::string text = read(manifest_or_index, size_limit::kManifest);
   if (!is_index({}, text)) return image(manifest_or_index);
   ImageSet set{parse_index(std::move(text)), {}};
   for (const ImageIndex::Entry& entry : set.index->entries) add_part(*this, set, entry);
@@ -116,7 +114,7 @@ ImageSet Store::image_set(const Digest& manifest_or_index) const {
 }
 
 Image Store::image(const Digest& manifest) const {
-  std::string text = read(manifest, kManifestLimit);
+  std::string text = read(manifest, size_limit::kManifest);
   std::string config = read(config_of_manifest(text).digest, size_limit::kImageConfig);
   return parse_image(std::move(text), std::move(config));
 }

@@ -17,17 +17,15 @@
 namespace mlenv {
 namespace {
 
-using Item = StoreFolder::Item;
-
 /// As Store::read has it: nobody reads a bigger one as a manifest or config.
-constexpr std::uint64_t kLargestText = std::uint64_t{64} << 20U;
+constexpr std::uint64_t kLargestDocument = std::uint64_t{64} << 20U;
 
 bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
 
 /// Begins as a JSON object does.
 bool is_text(const fs::path& path, const struct stat& status) {
   if (!S_ISREG(status.st_mode)) return false;
-  if (static_cast<std::uint64_t>(status.st_size) > kLargestText) return false;
+  if (static_cast<std::uint64_t>(status.st_size) > kLargestDocument) return false;
   const Fd fd{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
   std::array<char, 64> begin{};
   const ssize_t count = fd ? ::read(fd.get(), begin.data(), begin.size()) : -1;
@@ -69,12 +67,12 @@ std::uint64_t bytes_of_tree(const fs::path& folder) {
 }
 
 Inventory::Inventory(StoreFolder& folder) : folder_(folder) {
-  list("blobs", Item::blob);
-  list("spliced", Item::spliced);
-  list("trees", Item::tree);
+  list("blobs", StoreFolder::Item::blob);
+  list("spliced", StoreFolder::Item::spliced);
+  list("trees", StoreFolder::Item::tree);
 }
 
-void Inventory::list(const char* folder, Item kind) {
+void Inventory::list(const char* folder, StoreFolder::Item kind) {
   for (const fs::path& path : list_folder(folder_.root() / folder)) {
     const auto digest = digest_of_name(path);
     if (!digest) continue;
@@ -84,8 +82,8 @@ void Inventory::list(const char* folder, Item kind) {
       throw os_error(errno, "cannot look at `{}`", path.string());
     }
     Thing thing{kind, *digest, 0, std::chrono::system_clock::from_time_t(status.st_mtime)};
-    if (kind != Item::tree) thing.bytes = bytes_of_file(status);
-    thing.is_text = kind == Item::blob && is_text(path, status);
+    if (kind != StoreFolder::Item::tree) thing.bytes = bytes_of_file(status);
+    thing.is_text = kind == StoreFolder::Item::blob && is_text(path, status);
     things_.emplace(*digest, std::move(thing));
   }
 }
@@ -141,7 +139,7 @@ std::vector<Digest> Inventory::needs_of(const Digest& digest) const {
     const Thing& thing = found->second;
     if (thing.is_text) {
       add_digests_in_file(folder_.blob(thing.digest), needs);
-    } else if (thing.kind == Item::spliced) {
+    } else if (thing.kind == StoreFolder::Item::spliced) {
       for (Digest& blob : slices_of(thing.digest)) needs.push_back(std::move(blob));
     }
   }

@@ -45,7 +45,7 @@ std::string read_boot_id() {
   return id.empty() || id.find('/') != std::string::npos ? std::string(kUnknownBoot) : id;
 }
 
-std::string_view name_of(StoreMarks::Kind kind) {
+std::string_view mark_name(StoreMarks::Kind kind) {
   switch (kind) {
     case StoreMarks::Kind::blob:
       return "blob";
@@ -58,7 +58,7 @@ std::string_view name_of(StoreMarks::Kind kind) {
 }
 
 std::string item_name(StoreMarks::Kind kind, const Digest& digest) {
-  return fmt::format("{}.{}", name_of(kind), digest.hex());
+  return fmt::format("{}.{}", mark_name(kind), digest.hex());
 }
 
 }  // namespace

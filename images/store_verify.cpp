@@ -24,10 +24,6 @@ namespace mlenv {
 namespace {
 
 using Damage = Store::Damage;
-using Item = StoreFolder::Item;
-
-/// Bigger blobs are no manifests.
-constexpr std::uint64_t kManifestLimit = size_limit::kManifest;
 
 /// As against the state of this machine or process.
 bool tells_of_content(const Error& error) {
@@ -61,11 +57,14 @@ class Verifier {
 
   std::vector<Damage> run() {
     // In the order of what needs what: a wheel that is dropped takes its layers along.
-    check_items("blobs", Item::blob, "blob", [&](const Digest& d) { return blob_flaw(d); });
-    check_items("spliced", Item::spliced, "layer", [&](const Digest& d) { return layer_flaw(d); });
+    check_items("blobs", StoreFolder::Item::blob, "blob",
+                [&](const Digest& d) { return blob_flaw(d); });
+    check_items("spliced", StoreFolder::Item::spliced, "layer",
+                [&](const Digest& d) { return layer_flaw(d); });
     check_names();
     find_unnamed_layers();
-    check_items("trees", Item::tree, "tree", [&](const Digest& d) { return tree_flaw(d); });
+    check_items("trees", StoreFolder::Item::tree, "tree",
+                [&](const Digest& d) { return tree_flaw(d); });
     check_keys();
     return std::move(damage_);
   }
@@ -77,7 +76,8 @@ class Verifier {
   }
 
   template <typename Check>
-  void check_items(const char* name, Item item, std::string_view label, Check&& flaw_of) {
+  void check_items(const char* name, StoreFolder::Item item, std::string_view label,
+                   Check&& flaw_of) {
     std::vector<Digest> digests;
     for (const fs::path& path : list_folder(folder_.root() / name)) {
       if (const auto digest = digest_of_name(path)) {
@@ -127,7 +127,7 @@ class Verifier {
       FdSource source{fd.get()};
       std::string flaw = hash_flaw(source, digest);
       if (flaw.empty()) {
-        folder_.marks().clear(Item::blob, digest);
+        folder_.marks().clear(StoreFolder::Item::blob, digest);
         remember_manifest(digest, fd.get());
       }
       return flaw;
@@ -137,7 +137,9 @@ class Verifier {
   void remember_manifest(const Digest& digest, int fd) {
     struct stat status {};
     char first = '\0';
-    if (::fstat(fd, &status) != 0 || status.st_size > static_cast<off_t>(kManifestLimit)) return;
+    if (::fstat(fd, &status) != 0 || status.st_size > static_cast<off_t>(size_limit::kManifest)) {
+      return;
+    }
     if (::pread(fd, &first, 1, 0) != 1 || first != '{') return;
     const std::lock_guard lock{mutex_};
     json_blobs_.insert(digest);
@@ -151,7 +153,7 @@ class Verifier {
       const auto source = open_spliced(
           std::move(fd), [&](const Digest& blob) { return folder_.open_blob(blob); }, 0);
       std::string flaw = hash_flaw(*source, digest, size_bytes);
-      if (flaw.empty()) folder_.marks().clear(Item::spliced, digest);
+      if (flaw.empty()) folder_.marks().clear(StoreFolder::Item::spliced, digest);
       return flaw;
     });
   }
@@ -167,7 +169,7 @@ class Verifier {
   Flaw set_flaw(const Digest& manifest) {
     Flaw flaw;
     const std::string unreadable = flaw_of([&]() -> std::string {
-      std::string text = store_.read(manifest, kManifestLimit);
+      std::string text = store_.read(manifest, size_limit::kManifest);
       if (!is_index({}, text)) return layers_flaw(store_.image(manifest));
       flaw = index_flaw(parse_index(std::move(text)));
       return {};
@@ -198,7 +200,7 @@ class Verifier {
   std::string part_flaw(const ImageIndex::Entry& part, bool& is_image) {
     const Digest& digest = part.manifest.digest;
     if (flawed_.contains(digest)) return "its manifest is damaged";
-    std::string text = store_.read(digest, kManifestLimit);
+    std::string text = store_.read(digest, size_limit::kManifest);
     is_image = !is_artifact(part.platform, text);
     if (is_image) return layers_flaw(store_.image(digest));
     for (const Descriptor& blob : parse_artifact(std::move(text), {}).blobs) {
@@ -276,7 +278,7 @@ class Verifier {
       // Unless somebody fetched what was missing meanwhile.
       bool is_image = false;
       const std::string why = flaw_of([&] { return part_flaw(one.second, is_image); });
-      if (!why.empty()) folder_.drop(Item::blob, one.first);
+      if (!why.empty()) folder_.drop(StoreFolder::Item::blob, one.first);
     }
   }
 
@@ -296,7 +298,7 @@ class Verifier {
           store_, layer->second, [](std::uint64_t) {},
           [&](const TarEntry& entry, Source& data) { check.take(entry, data); });
       std::optional<std::string> flaw = check.finish();
-      if (!flaw) folder_.marks().clear(Item::tree, diff_id);
+      if (!flaw) folder_.marks().clear(StoreFolder::Item::tree, diff_id);
       return flaw.value_or("");
     });
   }

@@ -16,7 +16,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{256} << 10U;
+constexpr std::size_t kCompareBytes = std::size_t{256} << 10U;
 
 /// Root whose user namespace has all ids: only then did chown do what the layer says.
 bool owns_all_ids() {
@@ -57,8 +57,8 @@ bool has_zeros(int fd, std::uint64_t length, Bytes& buffer) {
 
 bool is_same_content(int fd, Source& data) {
   FdSource file{fd};
-  Bytes ours(kBufferBytes);
-  Bytes theirs(kBufferBytes);
+  Bytes ours(kCompareBytes);
+  Bytes theirs(kCompareBytes);
   auto* const sparse = dynamic_cast<SparseData*>(&data);
   while (true) {
     const std::uint64_t hole = sparse != nullptr ? sparse->skip_hole() : 0;

@@ -13,10 +13,10 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{256} << 10U;
+constexpr std::size_t kFileBufferBytes = std::size_t{256} << 10U;
 
 /// Setting an attribute fails with the same error on a full disk and on a full file.
-bool is_full(int fd) {
+bool is_disk_full(int fd) {
   struct statvfs status {};
   return ::fstatvfs(fd, &status) == 0 && (status.f_bavail == 0 || status.f_favail == 0);
 }
@@ -52,7 +52,7 @@ void TreeWriter::set_xattr(std::string_view path, const std::string& name,
   }
   if (!fd) return;
   if (::fsetxattr(fd.get(), name.c_str(), value.data(), value.size(), 0) == 0) return;
-  if (errno == EDQUOT || (errno == ENOSPC && is_full(fd.get()))) {
+  if (errno == EDQUOT || (errno == ENOSPC && is_disk_full(fd.get()))) {
     throw os_error(errno, "cannot set the attribute `{}` of `{}`", name, path);
   }
   // ENOSPC of a disk that has room: one file takes no more (xattr(7): in ext4 those of a file fit
@@ -92,7 +92,7 @@ void TreeWriter::add(const TarEntry& entry, Source& data) {
       add_folder(entry.path, attributes);
       break;
     case TarEntry::Type::file:
-      buffer_.resize(kBufferBytes);
+      buffer_.resize(kFileBufferBytes);
       if (auto* const sparse = dynamic_cast<SparseData*>(&data); sparse && sparse->has_holes()) {
         begin_file(entry.path, attributes, 0);
         while_doing(writing(), [&] { write_sparse(file_.get(), *sparse, buffer_); });

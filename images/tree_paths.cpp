@@ -35,6 +35,10 @@ void check_no_whiteout(std::string_view path) {
   }
 }
 
+bool is_whiteout(const struct stat& status) {
+  return S_ISCHR(status.st_mode) && status.st_rdev == 0;
+}
+
 bool has_opaque_mark(const fs::path& folder) {
   return std::any_of(kOpaqueMarks.begin(), kOpaqueMarks.end(), [&](const char* mark) {
     return ::getxattr(folder.c_str(), mark, nullptr, 0) > 0;

@@ -1,6 +1,7 @@
 #pragma once
 // Paths of a layer, resolved beneath an open folder.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <array>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@ inline constexpr std::string_view kWhiteoutPrefix = ".wh.";
 inline constexpr std::string_view kOpaqueName = ".wh..wh..opq";
 /// AUFS's own notes, which layers of long ago hold (`.wh..wh.plnk`).
 inline constexpr std::string_view kAufsPrefix = ".wh..wh.";
+
+/// A character device 0/0 (Documentation/filesystems/overlayfs, "whiteouts and opaque
+/// directories").
+bool is_whiteout(const struct stat& status);
 
 /// How overlayfs marks a folder that shows nothing of lower layers: mounts with `userxattr` read
 /// the first, others the second.

@@ -47,10 +47,6 @@ std::array<timespec, 2> times_of(std::int64_t mtime) {
   throw os_error(error, "cannot make `{}`", path);
 }
 
-bool is_whiteout(const struct stat& status) {
-  return S_ISCHR(status.st_mode) && status.st_rdev == 0;
-}
-
 /// True where a failure to set owners or attributes means only that we may not.
 bool is_forbidden(int error) {
   return error == EPERM || error == EINVAL || error == EACCES || error == ENOTSUP;

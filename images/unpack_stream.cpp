@@ -17,9 +17,9 @@ namespace {
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20U;
 constexpr std::size_t kBlocks = 4;
 
-class CountingSource final : public Source {
+class ReadCountingSource final : public Source {
  public:
-  CountingSource(Source& from, const std::function<void(std::uint64_t)>& advance)
+  ReadCountingSource(Source& from, const std::function<void(std::uint64_t)>& advance)
       : from_(from), advance_(advance) {}
   std::size_t read(ByteSpan out) override {
     const std::size_t count = from_.read(out);
@@ -100,7 +100,7 @@ LayerTar::LayerTar(const Store& store, const Digest& blob,
   state_->thread = std::thread{[state = state_.get(), &store, blob, advance = std::move(advance)] {
     try {
       const auto source = store.open(blob);
-      CountingSource counted{*source, advance};
+      ReadCountingSource counted{*source, advance};
       FunctionSink sink{[state](ByteView data) { state->push(data); }};
       decompress(counted, sink);
       if (!state->filling.empty()) state->hand_over();

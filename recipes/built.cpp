@@ -14,11 +14,11 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kCode = "built-invalid";
-constexpr int kVersion = 1;
+constexpr std::string_view kBuiltErrorCode = "built-invalid";
+constexpr int kBuiltVersion = 1;
 constexpr int kOnePlatform = 1;  // 1: files
-constexpr int kOthers = 2;       // 2: others
-constexpr int kIndex = 3;        // 3: index, which programs of revision 2 refuse in one of theirs
+constexpr int kWithOthers = 2;   // 2: others
+constexpr int kWithIndex = 3;    // 3: index, which programs of revision 2 refuse in one of theirs
 constexpr int kRevision = 4;     // 4: facts
 
 /// As it stands in a literal string of TOML: no apostrophe, and no DEL, which JSON lets stand.
@@ -126,13 +126,13 @@ void BuiltSet::put(const Built& built) {
 std::string render_builds(const BuiltSet& set) {
   const Built& first = set.builds.front();
   std::string out = "# Written by `mlenv build`: what the lock's bytes make. Worth committing.\n";
-  int revision = set.builds.size() > 1 ? kOthers : kOnePlatform;
-  if (set.index) revision = kIndex;
+  int revision = set.builds.size() > 1 ? kWithOthers : kOnePlatform;
+  if (set.index) revision = kWithIndex;
   if (std::any_of(set.builds.begin(), set.builds.end(),
                   [](const Built& built) { return !built.facts.empty(); })) {
     revision = kRevision;
   }
-  out += fmt::format("version = {}\nrevision = {}\n", kVersion, revision);
+  out += fmt::format("version = {}\nrevision = {}\n", kBuiltVersion, revision);
   if (set.index) out += fmt::format("index = \"{}\"\n", set.index->hex());
   out += fmt::format("platform = {}\n", toml_text(first.platform)) + render_build(first);
   for (std::size_t i = 1; i < set.builds.size(); ++i) {
@@ -145,10 +145,10 @@ std::string render_builds(const BuiltSet& set) {
 BuiltSet parse_builds(std::string_view text, const fs::path& shown_path) {
   TomlReader reader({.shown_path = shown_path,
                      .text = std::string(text),
-                     .code = std::string(kCode),
+                     .code = std::string(kBuiltErrorCode),
                      .hint = "restore it, or remove it and run `mlenv build`"});
   const TomlValue root = parse_toml(reader.file());
-  const int revision = read_format(reader, root, kVersion, kRevision);
+  const int revision = read_format(reader, root, kBuiltVersion, kRevision);
   constexpr std::array<std::string_view, 11> kKeys = {
       "version", "revision", "index",  "platform", "layer-format", "lock",
       "files",   "image",    "layers", "facts",    "others"};

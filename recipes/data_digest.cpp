@@ -18,7 +18,7 @@
 namespace mlenv {
 namespace {
 
-constexpr int kDeepest = 128;
+constexpr int kDeepestFolder = 128;
 
 /// Folders that lead by links to one another make of few names as many paths as anybody likes: of
 /// those behind links to folders so many are read, and for each of the others some more.
@@ -98,7 +98,7 @@ class DataWalk {
     if (!S_ISDIR(status.st_mode)) {
       throw failure("bad-data", "`{}` is a socket, pipe or device, and no data", at(path).string());
     }
-    if (place.depth > kDeepest) {
+    if (place.depth > kDeepestFolder) {
       throw failure("bad-data", "`{}` lies too deep; a link may lead back to its own folder",
                     short_path(root_, path));
     }

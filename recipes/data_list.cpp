@@ -42,7 +42,7 @@ DataFile take_file(std::string_view& rest) {
 }
 
 /// Whatever follows such a path stays below the folder. Names of files may hold anything else.
-bool stays_below(std::string_view path) {
+bool is_plain_path(std::string_view path) {
   while (true) {
     const std::size_t slash = path.find('/');
     const std::string_view part = path.substr(0, slash);
@@ -52,7 +52,7 @@ bool stays_below(std::string_view path) {
   }
 }
 
-bool holds(const std::vector<DataFile>& sorted, std::string_view path) {
+bool lists_path(const std::vector<DataFile>& sorted, std::string_view path) {
   const auto at =
       std::lower_bound(sorted.begin(), sorted.end(), path,
                        [](const DataFile& file, std::string_view one) { return file.path < one; });
@@ -70,7 +70,7 @@ void check_paths(const std::vector<DataFile>& files) {
   if (files.size() == 1 && files.front().path.empty()) return;
   std::string_view before;
   for (const DataFile& file : files) {
-    if (!stays_below(file.path)) {
+    if (!is_plain_path(file.path)) {
       throw bad_list(fmt::format("`{}` is no path below a folder", printable(file.path)));
     }
     check_order(before, file.path);
@@ -81,7 +81,7 @@ void check_paths(const std::vector<DataFile>& files) {
     const std::string_view folder = folder_of(file.path);
     if (folder == known) continue;
     for (std::string_view up = folder; !up.empty(); up = folder_of(up)) {
-      if (holds(files, up)) {
+      if (lists_path(files, up)) {
         throw bad_list(fmt::format("`{}` lies beneath a file", printable(file.path)));
       }
     }

@@ -11,7 +11,6 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kStatus = "var/lib/dpkg/status";
 /// One file a package, as images without dpkg itself have it.
 constexpr std::string_view kStatusParts = "var/lib/dpkg/status.d/";
 constexpr std::string_view kMetadata = ".dist-info/METADATA";
@@ -91,7 +90,7 @@ Environment environment_of(const Lock& lock) {
 
 Want tells_of_packages(std::string_view path) {
   const bool is_status =
-      path == kStatus || (path.starts_with(kStatusParts) && !path.ends_with(".md5sums"));
+      path == kDpkgStatus || (path.starts_with(kStatusParts) && !path.ends_with(".md5sums"));
   if (is_status) return Want::content;
   return distribution_at(path).empty() ? Want::nothing : Want::name;
 }

@@ -14,8 +14,8 @@
 namespace mlenv {
 namespace {
 
-using Packages = std::vector<ListedPackage>;
-using What = PackageChange::What;
+using ListedPackages = std::vector<ListedPackage>;
+using ChangeWhat = PackageChange::What;
 /// As `<=>`: whether the first is older than the second.
 using Order = int (*)(std::string_view, std::string_view);
 
@@ -43,16 +43,16 @@ bool are_other(const std::optional<T>& a, const std::optional<T>& b) {
 std::optional<PackageChange> change_between(const ListedPackage& from, const ListedPackage& to,
                                             Order order) {
   const int direction = order(from.version, to.version);
-  if (direction < 0) return PackageChange{What::upgraded, from, to};
-  if (direction > 0) return PackageChange{What::downgraded, from, to};
-  if (are_other(from.digest, to.digest)) return PackageChange{What::other_bytes, from, to};
+  if (direction < 0) return PackageChange{ChangeWhat::upgraded, from, to};
+  if (direction > 0) return PackageChange{ChangeWhat::downgraded, from, to};
+  if (are_other(from.digest, to.digest)) return PackageChange{ChangeWhat::other_bytes, from, to};
   const bool both_told = !from.file.empty() && !to.file.empty();
-  if (both_told && from != to) return PackageChange{What::other_record, from, to};
+  if (both_told && from != to) return PackageChange{ChangeWhat::other_record, from, to};
   return std::nullopt;
 }
 
 /// Those of one slot. There is one on each side but where an image has a package in several places.
-void pair_up(Packages from, Packages to, Order order, std::vector<PackageChange>& out) {
+void pair_up(ListedPackages from, ListedPackages to, Order order, std::vector<PackageChange>& out) {
   for (auto one = from.begin(); one != from.end() && from.size() + to.size() > 2;) {
     const auto same = std::find_if(to.begin(), to.end(), [&](const ListedPackage& other) {
       return !change_between(*one, other, order);
@@ -66,18 +66,18 @@ void pair_up(Packages from, Packages to, Order order, std::vector<PackageChange>
   }
   for (std::size_t i = 0; i < std::max(from.size(), to.size()); ++i) {
     if (i >= from.size()) {
-      out.push_back({What::added, std::nullopt, to[i]});
+      out.push_back({ChangeWhat::added, std::nullopt, to[i]});
     } else if (i >= to.size()) {
-      out.push_back({What::removed, from[i], std::nullopt});
+      out.push_back({ChangeWhat::removed, from[i], std::nullopt});
     } else if (auto change = change_between(from[i], to[i], order)) {
       out.push_back(*std::move(change));
     }
   }
 }
 
-std::vector<PackageChange> diff_packages(const Packages& from, const Packages& to,
+std::vector<PackageChange> diff_packages(const ListedPackages& from, const ListedPackages& to,
                                          std::string_view machine, Order order) {
-  std::map<std::string, std::pair<Packages, Packages>> slots;
+  std::map<std::string, std::pair<ListedPackages, ListedPackages>> slots;
   for (const ListedPackage& one : from) slots[slot_of(one, machine)].first.push_back(one);
   for (const ListedPackage& one : to) slots[slot_of(one, machine)].second.push_back(one);
   std::vector<PackageChange> out;
@@ -192,7 +192,7 @@ void compare_requests(ValueChanges& out, const Request& from, const Request& to)
 }
 
 /// In one line, whatever the command is.
-std::string shown(const RunStep& step) {
+std::string shown_value_of(const RunStep& step) {
   std::string text;
   for (const char c : step.command.text) text += c == '\n' ? std::string("\\n") : std::string(1, c);
   if (step.network) text += ", with network";
@@ -204,12 +204,12 @@ void compare_runs(ValueChanges& out, const std::vector<RunStep>& from,
                   const std::vector<RunStep>& to) {
   for (std::size_t i = 0; i < std::max(from.size(), to.size()); ++i) {
     compare_value(out, "run step " + std::to_string(i + 1),
-                  if_given(i < from.size() ? shown(from[i]) : ""),
-                  if_given(i < to.size() ? shown(to[i]) : ""));
+                  if_given(i < from.size() ? shown_value_of(from[i]) : ""),
+                  if_given(i < to.size() ? shown_value_of(to[i]) : ""));
   }
 }
 
-std::map<std::string, std::string> shown(const std::vector<LockedData>& data) {
+std::map<std::string, std::string> shown_value_of(const std::vector<LockedData>& data) {
   std::map<std::string, std::string> all;
   for (const LockedData& one : data) {
     all[one.name] = one.digest + " at " + one.to;
@@ -226,24 +226,24 @@ void compare_settings(ValueChanges& out, const Settings& from, const Settings& t
   compare_value(out, "package sources in the image", brief(from.sources), brief(to.sources));
   compare_values(out, "env", from.env, to.env);
   compare_runs(out, from.run, to.run);
-  compare_values(out, "data", shown(from.data), shown(to.data));
+  compare_values(out, "data", shown_value_of(from.data), shown_value_of(to.data));
 }
 
 }  // namespace
 
 std::string_view name_of(PackageChange::What what) {
   switch (what) {
-    case What::added:
+    case ChangeWhat::added:
       return "added";
-    case What::removed:
+    case ChangeWhat::removed:
       return "removed";
-    case What::upgraded:
+    case ChangeWhat::upgraded:
       return "upgraded";
-    case What::downgraded:
+    case ChangeWhat::downgraded:
       return "downgraded";
-    case What::other_bytes:
+    case ChangeWhat::other_bytes:
       return "other-bytes";
-    case What::other_record:
+    case ChangeWhat::other_record:
       break;
   }
   return "other-record";

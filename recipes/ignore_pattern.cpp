@@ -52,7 +52,7 @@ IgnorePattern::IgnorePattern(std::string_view text, Mistake& mistake) : text_(te
 }
 
 void IgnorePattern::compile(Mistake& mistake) {
-  using Kind = Token::Kind;
+  using TokenKind = Token::Kind;
   const std::vector<Character> text = characters(text_);
   const auto is = [&](std::size_t i, char32_t one) {
     return i < text.size() && text[i].first == one;
@@ -65,18 +65,19 @@ void IgnorePattern::compile(Mistake& mistake) {
       const bool ending = i == 1 && i + 1 < text.size() && !is(2, U'/') &&
                           text_.find_first_of("*?[]\\", 2) == std::string::npos;
       if (is(i + 1, U'/')) ++i;
-      tokens_.push_back({i + 1 == text.size() || ending ? Kind::everything : Kind::folders});
+      tokens_.push_back(
+          {i + 1 == text.size() || ending ? TokenKind::everything : TokenKind::folders});
     } else if (one == U'*') {
-      tokens_.push_back({Kind::run});
+      tokens_.push_back({TokenKind::run});
     } else if (one == U'?') {
-      tokens_.push_back({Kind::any});
+      tokens_.push_back({TokenKind::any});
     } else if (one == U'[') {
       i = compile_set(text, i, mistake);
     } else if (one == U'\\' && i + 1 == text.size()) {
       mistake = {offset, "there is nothing after `\\` for it to take as it is"};
     } else {
       if (one == U'\\') ++i;
-      tokens_.push_back({Kind::character, text[i].first});
+      tokens_.push_back({TokenKind::character, text[i].first});
     }
   }
 }

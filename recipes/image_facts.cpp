@@ -58,7 +58,7 @@ std::string framework_name(const std::string& normalised) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ? name : std::string{};
 }
 
-std::optional<Requirement> framework_of(const Recipe& recipe) {
+std::optional<Requirement> recipe_framework(const Recipe& recipe) {
   if (!recipe.framework) return std::nullopt;
   auto read = parse_requirement(recipe.framework->text);
   auto* requirement = std::get_if<Requirement>(&read);
@@ -106,7 +106,7 @@ void take_framework(const Recipe& recipe, const std::string& platform, ImageFact
   if (!cuda.empty() && cuda != "cpu") {
     facts.cuda_runtimes = known(Libraries{{"", cuda}}, "the recipe's `cuda`");
   }
-  const auto framework = framework_of(recipe);
+  const auto framework = recipe_framework(recipe);
   const std::string name = framework ? framework_name(framework->normalised_name()) : "";
   if (name.empty() || cuda.empty()) return;
   const Builds builds = {{name, exact_version(framework->specifier), cuda}};
@@ -171,7 +171,7 @@ Builds builds_in(const Lock& lock) {
   return builds;
 }
 
-Fact<Libraries> libraries_in(const Lock& lock, std::string_view name) {
+Fact<Libraries> locked_libraries(const Lock& lock, std::string_view name) {
   const CudaLibrary* library = find_cuda_library(name);
   Libraries found;
   for (const LockedWheel& wheel : lock.wheels) {
@@ -253,9 +253,9 @@ ImageFacts image_facts_of(const Lock& lock) {
   facts.kind = "lock";
   facts.architecture = architecture_of_platform(lock.platform);
   facts.environment = heeded(lock.settings.env);
-  facts.cuda_runtimes = libraries_in(lock, "cudart");
-  facts.cudnn = libraries_in(lock, "cudnn");
-  facts.nccl = libraries_in(lock, "nccl");
+  facts.cuda_runtimes = locked_libraries(lock, "cudart");
+  facts.cudnn = locked_libraries(lock, "cudnn");
+  facts.nccl = locked_libraries(lock, "nccl");
   Builds builds = builds_in(lock);
   facts.frameworks = builds.empty() && lock.base ? unknown<Builds>(kOfBase)
                                                  : known(std::move(builds), "the lock's wheels");

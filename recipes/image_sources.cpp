@@ -14,7 +14,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kSources = "etc/apt/sources.list.d/mlenv.sources";
+constexpr std::string_view kSourcesFile = "etc/apt/sources.list.d/mlenv.sources";
 constexpr std::string_view kNote =
     "# The recipe's own package sources, put here by `mlenv build`\n";
 constexpr std::string_view kSystemKeyrings = "/usr/share/keyrings/";
@@ -74,7 +74,7 @@ void add_apt(const Recipe& recipe, std::vector<ImageFile>& files) {
     if (!source.check_valid_until) text += "Check-Valid-Until: no\n";
   }
   if (text.empty()) return;
-  const std::string_view name = recipe.has_own_base_source() ? kSources : kExtraSources;
+  const std::string_view name = recipe.has_own_base_source() ? kSourcesFile : kExtraSources;
   files.push_back({std::string(name), std::string(kNote) + text});
 }
 

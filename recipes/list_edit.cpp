@@ -8,8 +8,6 @@
 namespace mlenv {
 namespace {
 
-using Is = YamlNode::Kind;
-
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::string in_quotes(std::string_view text, char quote) {
@@ -23,7 +21,7 @@ std::string in_quotes(std::string_view text, char quote) {
 }
 
 /// As YAML: plain where that reads as the same text.
-std::string scalar(std::string_view text, bool flow) {
+std::string item_scalar(std::string_view text, bool flow) {
   constexpr std::array<std::string_view, 4> kNulls = {"null", "Null", "NULL", "~"};
   const std::string_view others = flow ? "._-+<>=!()* ;" : "._-+<>=!()* ;,[]";
   const bool plain =
@@ -37,11 +35,10 @@ std::string scalar(std::string_view text, bool flow) {
 }
 
 /// In quotes where it might be read as a number.
-std::string as_text(std::string_view text, bool flow) {
-  return is_letter(text.empty() ? ' ' : text.front()) ? scalar(text, flow) : in_quotes(text, '"');
+std::string text_scalar(std::string_view text, bool flow) {
+  return is_letter(text.empty() ? ' ' : text.front()) ? item_scalar(text, flow)
+                                                      : in_quotes(text, '"');
 }
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /// Where the quoted text that begins at `open` ends; npos when it does not.
 std::size_t closing_quote(std::string_view text, std::size_t open) {
@@ -71,9 +68,9 @@ ListEdit::ListEdit(std::string_view text, std::string_view key)
 
 std::optional<std::string> ListEdit::append(std::string_view item,
                                             std::span<const std::string_view> anchors) const {
-  if (member_ == nullptr) return add_key("[" + scalar(item, true) + "]", anchors);
-  if (member_->value.kind == Is::null) return fill(item);
-  if (member_->value.kind != Is::list) return std::nullopt;
+  if (member_ == nullptr) return add_key("[" + item_scalar(item, true) + "]", anchors);
+  if (member_->value.kind == YamlKind::null) return fill(item);
+  if (member_->value.kind != YamlKind::list) return std::nullopt;
   return in_flow(member_->value) ? append_flow(item) : append_block(item);
 }
 
@@ -83,7 +80,7 @@ std::optional<std::string> ListEdit::replace(std::size_t at, std::string_view it
   const char first = text_[old->from];
   const bool quoted = first == '"' || first == '\'';
   return with(old->from, old->to,
-              quoted ? in_quotes(item, first) : scalar(item, in_flow(member_->value)));
+              quoted ? in_quotes(item, first) : item_scalar(item, in_flow(member_->value)));
 }
 
 std::optional<std::string> ListEdit::remove(std::size_t at) const {
@@ -92,13 +89,14 @@ std::optional<std::string> ListEdit::remove(std::size_t at) const {
 
 std::optional<std::string> ListEdit::set(std::string_view text,
                                          std::span<const std::string_view> anchors) const {
-  if (member_ == nullptr) return add_key(as_text(text, map_in_flow()), anchors);
-  if (member_->value.kind != Is::scalar) return std::nullopt;
+  if (member_ == nullptr) return add_key(text_scalar(text, map_in_flow()), anchors);
+  if (member_->value.kind != YamlKind::scalar) return std::nullopt;
   const std::optional<Extent> old = extent(member_->value);
   if (!old) return std::nullopt;
   const char first = text_[old->from];
   const bool quoted = first == '"' || first == '\'';
-  return with(old->from, old->to, quoted ? in_quotes(text, first) : as_text(text, map_in_flow()));
+  return with(old->from, old->to,
+              quoted ? in_quotes(text, first) : text_scalar(text, map_in_flow()));
 }
 
 std::optional<std::string> ListEdit::remove_key() const {
@@ -114,7 +112,7 @@ std::optional<std::string> ListEdit::remove_key() const {
 }
 
 ListEdit::Edited ListEdit::append_flow(std::string_view item) const {
-  const std::string shown = scalar(item, true);
+  const std::string shown = item_scalar(item, true);
   const std::vector<YamlNode>& items = member_->value.items;
   if (items.empty()) {
     const std::size_t inside = offset(member_->value) + 1;
@@ -139,7 +137,8 @@ ListEdit::Edited ListEdit::append_block(std::string_view item) const {
   if (!last) return std::nullopt;
   const std::size_t from = offset(member_->value.items.back());
   const std::size_t end = end_of_line(last->to);
-  return with(end, end, line_end() + std::string(between(last->from, from)) + scalar(item, false));
+  return with(end, end,
+              line_end() + std::string(between(last->from, from)) + item_scalar(item, false));
 }
 
 ListEdit::Edited ListEdit::fill(std::string_view item) const {
@@ -147,7 +146,7 @@ ListEdit::Edited ListEdit::fill(std::string_view item) const {
   if (!key) return std::nullopt;
   const std::size_t colon = skip_blanks(key->to);
   if (between(colon, colon + 1) != ":") return std::nullopt;
-  const std::string list = "[" + scalar(item, true) + "]";
+  const std::string list = "[" + item_scalar(item, true) + "]";
   const std::size_t value = skip_blanks(colon + 1);
   for (const std::string_view null : {"~", "null", "Null", "NULL"}) {
     if (between(value, value + null.size()) == null) return with(value, value + null.size(), list);
@@ -301,8 +300,9 @@ std::optional<ListEdit::Extent> ListEdit::block_item(const YamlNode& item) const
 }
 
 std::optional<std::size_t> ListEdit::end_of_value(const YamlNode& node) const {
-  if (node.kind == Is::list || node.kind == Is::map) return closing_bracket(offset(node)) + 1;
-  if (node.kind == Is::null) return std::nullopt;
+  if (node.kind == YamlKind::list || node.kind == YamlKind::map)
+    return closing_bracket(offset(node)) + 1;
+  if (node.kind == YamlKind::null) return std::nullopt;
   const std::optional<Extent> found = extent(node);
   if (!found) return std::nullopt;
   return found->to;

@@ -103,7 +103,7 @@ Settings settings_of(const Recipe& recipe) {
           .data = data_of(recipe)};
 }
 
-fs::path lock_path(const fs::path& recipe) { return with_ending(recipe, ".lock"); }
+fs::path lock_path(const fs::path& recipe) { return with_ending(recipe, kLockEnd); }
 fs::path built_path(const fs::path& recipe) { return with_ending(recipe, ".built"); }
 
 }  // namespace mlenv

@@ -179,6 +179,7 @@ Lock parse_lock(std::string_view text, const fs::path& shown_path);
 /// Digest of `render_lock` without its `checksum` line, which holds it.
 Digest lock_digest(const Lock& lock);
 
+inline constexpr std::string_view kLockEnd = ".lock";
 /// `dir/recipe.yaml` → `dir/recipe.lock`, `dir/recipe.built`.
 fs::path lock_path(const fs::path& recipe);
 fs::path built_path(const fs::path& recipe);

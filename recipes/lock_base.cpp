@@ -10,10 +10,8 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-
 Layer layer(const TomlReader& reader, const TomlValue& table) {
-  if (table.kind != Is::table) reader.fail(table, "a layer is a table in one line");
+  if (table.kind != TomlKind::table) reader.fail(table, "a layer is a table in one line");
   constexpr std::array<std::string_view, 4> kKeys = {"type", "size", "sha256", "diff-id"};
   reader.only(table, kKeys);
   const std::string& type = reader.text(table, "type");
@@ -28,7 +26,7 @@ Layer layer(const TomlReader& reader, const TomlValue& table) {
 }
 
 /// `2.36`
-bool is_release(std::string_view text) {
+bool is_minor_release(std::string_view text) {
   const std::size_t dot = text.find('.');
   return dot != std::string_view::npos && all_digits(text.substr(0, dot)) &&
          all_digits(text.substr(dot + 1));
@@ -64,7 +62,7 @@ LockedBase read_base(const TomlReader& reader, const TomlValue& table, const Loc
                   .layers = {},
                   .interpreter = reader.optional_text(table, "interpreter"),
                   .glibc = reader.optional_text(table, "glibc")};
-  const TomlValue& layers = reader.member(table, "layers", Is::list);
+  const TomlValue& layers = reader.member(table, "layers", TomlKind::list);
   for (const TomlValue& one : layers.items) base.layers.push_back(layer(reader, one));
   if (base.layers.empty()) reader.fail(layers, "a base has at least one layer");
   if (!base.interpreter.empty() && !is_clean_absolute_path(base.interpreter)) {
@@ -73,7 +71,7 @@ LockedBase read_base(const TomlReader& reader, const TomlValue& table, const Loc
   if (base.interpreter.empty() != lock.python.empty()) {
     reader.fail(table, "`interpreter` and `python` in `resolved` go together");
   }
-  if (!base.glibc.empty() && !is_release(base.glibc)) {
+  if (!base.glibc.empty() && !is_minor_release(base.glibc)) {
     reader.fail(*table.find("glibc"), fmt::format("{} is not a version", toml_text(base.glibc)));
   }
   if (base.glibc.empty() && !lock.wheels.empty()) {

@@ -15,8 +15,6 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-
 class PackageReader {
  public:
   PackageReader(const TomlReader& reader, Lock& lock)
@@ -62,7 +60,7 @@ class PackageReader {
 
  private:
   LockedDeb deb(const TomlValue& table) {
-    if (table.kind != Is::table) reader_.fail(table, "a package is a table in one line");
+    if (table.kind != TomlKind::table) reader_.fail(table, "a package is a table in one line");
     constexpr std::array<std::string_view, 6> kKeys = {"name", "version", "architecture",
                                                        "path", "size",    "sha256"};
     reader_.only(table, kKeys);
@@ -98,7 +96,7 @@ class PackageReader {
   }
 
   LockedWheel wheel(const TomlValue& table) {
-    if (table.kind != Is::table) reader_.fail(table, "a package is a table in one line");
+    if (table.kind != TomlKind::table) reader_.fail(table, "a package is a table in one line");
     constexpr std::array<std::string_view, 6> kKeys = {"name", "version", "file",
                                                        "size", "sha256",  "requested"};
     reader_.only(table, kKeys);
@@ -184,17 +182,18 @@ void read_packages(const TomlReader& reader, const TomlValue& table, Lock& lock)
                                                      "build-wheels"};
   reader.only(table, kKeys);
   PackageReader packages(reader, lock);
-  if (const TomlValue* one = reader.optional_member(table, "interpreter", Is::table)) {
+  if (const TomlValue* one = reader.optional_member(table, "interpreter", TomlKind::table)) {
     lock.interpreter = packages.interpreter(*one);
   }
-  if (const TomlValue* all = reader.optional_member(table, "debian", Is::list)) packages.debs(*all);
-  if (const TomlValue* all = reader.optional_member(table, "wheels", Is::list)) {
+  if (const TomlValue* all = reader.optional_member(table, "debian", TomlKind::list))
+    packages.debs(*all);
+  if (const TomlValue* all = reader.optional_member(table, "wheels", TomlKind::list)) {
     packages.wheels(*all);
   }
-  if (const TomlValue* all = reader.optional_member(table, "build-wheels", Is::list)) {
+  if (const TomlValue* all = reader.optional_member(table, "build-wheels", TomlKind::list)) {
     packages.build_wheels(*all);
   }
-  if (const TomlValue* all = reader.optional_member(table, "sources", Is::list)) {
+  if (const TomlValue* all = reader.optional_member(table, "sources", TomlKind::list)) {
     packages.sources(*all);
   }
   std::sort(lock.debs.begin(), lock.debs.end(), [](const LockedDeb& a, const LockedDeb& b) {

@@ -16,10 +16,8 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-
-constexpr std::string_view kCode = "lock-invalid";
-constexpr std::string_view kHint = "restore it, or remove it and run `mlenv lock`";
+constexpr std::string_view kLockErrorCode = "lock-invalid";
+constexpr std::string_view kLockHint = "restore it, or remove it and run `mlenv lock`";
 
 class LockReader {
  public:
@@ -35,9 +33,9 @@ class LockReader {
     reader_.only(root, kKeys);
     lock.platform = read_platform(reader_, root);
     lock.epoch = static_cast<std::int64_t>(reader_.size(root, "epoch"));
-    lock.request = request(reader_.member(root, "request", Is::table));
+    lock.request = request(reader_.member(root, "request", TomlKind::table));
     const bool on_image = root.find("base") != nullptr;
-    lock.settings = settings(reader_.member(root, "settings", Is::table), on_image);
+    lock.settings = settings(reader_.member(root, "settings", TomlKind::table), on_image);
     const int revision = lock.revision;
     const Lock common = lock;
     part(root, lock, nullptr);
@@ -52,8 +50,8 @@ class LockReader {
   /// What is of one platform. Of another than the first, packages are added from that one.
   void part(const TomlValue& table, Lock& lock, const Lock* first) {
     const TomlValue* const base = base_table(table, lock);
-    resolved(reader_.member(table, "resolved", Is::table), lock, base != nullptr);
-    if (const TomlValue* all = reader_.optional_member(table, "packages", Is::table)) {
+    resolved(reader_.member(table, "resolved", TomlKind::table), lock, base != nullptr);
+    if (const TomlValue* all = reader_.optional_member(table, "packages", TomlKind::table)) {
       read_packages(reader_, *all, lock);
     }
     if (first != nullptr) add_shared(reader_, table, *first, lock);
@@ -67,13 +65,13 @@ class LockReader {
   }
 
   void others(const TomlValue& root, const Lock& common, LockSet& set) {
-    const TomlValue* const all = reader_.optional_member(root, "others", Is::table);
+    const TomlValue* const all = reader_.optional_member(root, "others", TomlKind::table);
     if (all == nullptr) return;
     if (common.revision < Lock::kWholeRecipe) {
       reader_.fail(*all, fmt::format("locks of revision {} have no `others`", common.revision));
     }
     for (const auto& [platform, table] : all->members) {
-      if (table.kind != Is::table) reader_.fail(table, "what is for a platform is a table");
+      if (table.kind != TomlKind::table) reader_.fail(table, "what is for a platform is a table");
       constexpr std::array<std::string_view, 4> kKeys = {"resolved", "base", "packages", "without"};
       reader_.only(table, kKeys);
       if (!is_known_platform(platform)) {
@@ -100,7 +98,7 @@ class LockReader {
   }
 
   const TomlValue* base_table(const TomlValue& root, const Lock& lock) const {
-    const TomlValue* const base = reader_.optional_member(root, "base", Is::table);
+    const TomlValue* const base = reader_.optional_member(root, "base", TomlKind::table);
     if (base != nullptr && lock.revision < Lock::kWholeRecipe) {
       reader_.fail(*base, fmt::format("locks of revision {} have no `base`", lock.revision));
     }
@@ -170,7 +168,7 @@ class LockReader {
     if (!settings.command.empty() && settings.command.front().empty()) {
       reader_.fail(*table.find("command"), "the first word of `command` is empty");
     }
-    if (const TomlValue* env = reader_.optional_member(table, "env", Is::table)) {
+    if (const TomlValue* env = reader_.optional_member(table, "env", TomlKind::table)) {
       for (const auto& [key, value] : env->members) environment(key, value, settings);
     }
     return settings;
@@ -181,7 +179,7 @@ class LockReader {
       reader_.fail(value,
                    fmt::format("{} is not a name for an environment variable", toml_text(key)));
     }
-    if (value.kind != Is::text) reader_.fail(value, fmt::format("`{}` is not a text", key));
+    if (value.kind != TomlKind::text) reader_.fail(value, fmt::format("`{}` is not a text", key));
     if (has_control(value.text, "\t\n")) {
       reader_.fail(value, fmt::format("`{}` holds control characters", key));
     }
@@ -283,8 +281,8 @@ std::string read_platform(const TomlReader& reader, const TomlValue& root) {
 LockSet parse_locks(std::string_view text, const fs::path& shown_path) {
   return LockReader({.shown_path = shown_path,
                      .text = std::string(text),
-                     .code = std::string(kCode),
-                     .hint = std::string(kHint)})
+                     .code = std::string(kLockErrorCode),
+                     .hint = std::string(kLockHint)})
       .read();
 }
 

@@ -15,19 +15,12 @@
 namespace mlenv {
 namespace {
 
-std::string list(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  quoted.reserve(texts.size());
-  for (const std::string& text : texts) quoted.push_back(toml_text(text));
-  return '[' + join(quoted, ", ") + ']';
-}
-
 void line(std::string& out, std::string_view key, std::string_view value) {
   if (!value.empty()) out += fmt::format("{} = {}\n", key, toml_text(value));
 }
 
-void lines(std::string& out, std::string_view key, const std::vector<std::string>& values) {
-  if (!values.empty()) out += fmt::format("{} = {}\n", key, list(values));
+void list_line(std::string& out, std::string_view key, const std::vector<std::string>& values) {
+  if (!values.empty()) out += fmt::format("{} = {}\n", key, toml_list(values));
 }
 
 /// A line each: such lists may be long.
@@ -46,20 +39,20 @@ void render_request(std::string& out, const Request& request) {
   line(out, "framework", request.framework);
   line(out, "cuda", request.cuda);
   line(out, "driver", request.driver);
-  lines(out, "gpus", request.gpus);
-  lines(out, "libraries", request.libraries);
-  lines(out, "packages", request.packages);
+  list_line(out, "gpus", request.gpus);
+  list_line(out, "libraries", request.libraries);
+  list_line(out, "packages", request.packages);
   rows(out, "requirements", request.requirements);
   rows(out, "constraints", request.constraints);
   if (request.hashes) line(out, "hashes", request.hashes->hex());
-  lines(out, "system", request.system);
+  list_line(out, "system", request.system);
 }
 
 void render_settings(std::string& out, const Settings& settings) {
   out += "\n[settings]\n";
   line(out, "name", settings.name);
   line(out, "workdir", settings.workdir);
-  lines(out, "command", settings.command);
+  list_line(out, "command", settings.command);
   out += fmt::format("bytecode = {}\n", settings.bytecode);
   if (settings.sources) line(out, "sources", settings.sources->hex());
   out += render_run_steps(settings.run);
@@ -81,7 +74,7 @@ void render_resolved(std::string& out, const Lock& lock, const std::string& fold
     line(out, "min-driver", lock.cuda->min_driver);
     line(out, "cudnn", lock.cuda->cudnn);
     line(out, "nccl", lock.cuda->nccl);
-    lines(out, "architectures", lock.cuda->architectures);
+    list_line(out, "architectures", lock.cuda->architectures);
   }
 }
 

@@ -29,7 +29,7 @@ std::string body(const LockSet& set) {
 }
 
 /// Lines that are in all of them come first and once.
-std::vector<std::string> merged(
+std::vector<std::string> merged_lines(
     const std::vector<std::pair<std::string, std::vector<std::string>>>& by_platform) {
   std::vector<std::string> lines;
   std::set<std::string> everywhere;
@@ -89,7 +89,7 @@ std::vector<std::string> lock_set_differences(const LockSet& from, const LockSet
     if (to.find(lock.platform) == nullptr) lines.push_back("- platform " + lock.platform);
   }
   if (both.empty()) return lines;
-  const std::vector<std::string> changes = merged(both);
+  const std::vector<std::string> changes = merged_lines(both);
   lines.insert(lines.end(), changes.begin(), changes.end());
   return lines;
 }

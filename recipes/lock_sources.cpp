@@ -10,9 +10,6 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-using AddressKind = PackageAddress::Kind;
-
 class SourceReader {
  public:
   SourceReader(const TomlReader& reader, const TomlValue& table) : reader_(reader), table_(table) {}
@@ -95,12 +92,6 @@ class SourceReader {
   const TomlValue& table_;
 };
 
-std::string list(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(toml_text(text));
-  return '[' + join(quoted, ", ") + ']';
-}
-
 std::string row(const LockedSource& source) {
   std::string text = fmt::format("  {{ name = {}, version = {}", toml_text(source.name),
                                  toml_text(source.version));
@@ -117,7 +108,7 @@ std::string row(const LockedSource& source) {
   add("file", source.file);
   if (!source.file.empty()) text += fmt::format(", size = {}", source.size_bytes);
   return text + fmt::format(", sha256 = \"{}\", built-with = {} }},\n", source.digest.hex(),
-                            list(source.built_with));
+                            toml_list(source.built_with));
 }
 
 }  // namespace
@@ -128,7 +119,7 @@ std::string LockedSource::shown() const {
 }
 
 LockedSource read_source(const TomlReader& reader, const TomlValue& table, std::string version) {
-  if (table.kind != Is::table) reader.fail(table, "a source is a table in one line");
+  if (table.kind != TomlKind::table) reader.fail(table, "a source is a table in one line");
   return SourceReader(reader, table).read(std::move(version));
 }
 

@@ -15,7 +15,8 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKeys = {"mirrors", "snapshots", "cuda-index", "storage"};
+constexpr std::array<std::string_view, 4> kConfigKeys = {"mirrors", "snapshots", "cuda-index",
+                                                         "storage"};
 constexpr std::string_view kMirrorExample = "[https://mirror.example.org/team]";
 constexpr std::array<std::string_view, 3> kPlaceholders = {"{path}", "{file}", "{sha256}"};
 
@@ -34,7 +35,7 @@ class ConfigReader {
       : config_(config), values_(mistakes), shown_path_(shown_path) {}
 
   void read(const YamlNode& root) {
-    for (const auto& [key, value] : values_.members(root, "config.yaml", kKeys)) {
+    for (const auto& [key, value] : values_.members(root, "config.yaml", kConfigKeys)) {
       if (key == "mirrors") {
         all_mirrors(*value);
       } else if (key == "snapshots") {

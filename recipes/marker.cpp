@@ -12,7 +12,7 @@
 namespace mlenv {
 namespace {
 
-constexpr int kDeepest = 32;
+constexpr int kDeepestMarker = 32;
 
 /// With the older names that PEP 508 and setuptools still know.
 constexpr std::array<std::string_view, 20> kVariables = {"python_version",
@@ -48,8 +48,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 }
 
 /// What a variable says; none for those that stand for sets.
-std::string_view value_of(std::string_view variable, const MarkerEnvironment& environment,
-                          const std::string& python_minor) {
+std::string_view variable_value(std::string_view variable, const MarkerEnvironment& environment,
+                                const std::string& python_minor) {
   if (variable == "python_version") return python_minor;
   if (is_one_of(variable, {"python_full_version", "implementation_version"})) {
     return environment.python;
@@ -74,7 +74,7 @@ std::string_view turned(std::string_view sign) {
   return sign == ">=" ? "<=" : sign;
 }
 
-bool is_version(std::string_view text) {
+bool is_marker_version(std::string_view text) {
   return !text.empty() && is_digit(text.front()) &&
          std::all_of(text.begin(), text.end(),
                      [](char c) { return is_alphanumeric(c) || c == '.' || c == '*' || c == '+'; });
@@ -106,7 +106,7 @@ bool is_listed(std::string_view version, std::string_view list) {
 bool compares_as_version(std::string_view version, std::string_view sign, std::string_view text) {
   if (sign == "in") return is_listed(version, text);
   if (sign == "not in") return !is_listed(version, text);
-  if (!is_version(text)) return compares_as_text(version, sign, text);
+  if (!is_marker_version(text)) return compares_as_text(version, sign, text);
   return version_satisfies(version, fmt::format("{}{}", sign, text));
 }
 
@@ -163,7 +163,7 @@ class MarkerReader {
   bool term(int depth) {
     skip_blanks();
     if (!rest().starts_with('(')) return comparison();
-    if (depth >= kDeepest) return fail("too many parentheses");
+    if (depth >= kDeepestMarker) return fail("too many parentheses");
     ++at_;
     const bool holds = alternatives(depth + 1);
     skip_blanks();
@@ -248,7 +248,7 @@ class MarkerReader {
   }
 
   std::string_view said(const Operand& one) const {
-    return one.is_variable ? value_of(one.text, *environment_, python_minor_) : one.text;
+    return one.is_variable ? variable_value(one.text, *environment_, python_minor_) : one.text;
   }
 
   /// Extras are names: `Fast_Mode` is `fast-mode`.

@@ -15,7 +15,7 @@ constexpr std::size_t kShownWidth = 120;
 
 constexpr std::string_view kMargin = "    ";
 
-std::vector<std::string_view> lines_of(std::string_view source) {
+std::vector<std::string_view> source_lines(std::string_view source) {
   std::vector<std::string_view> lines;
   for (;;) {
     const std::size_t end = source.find('\n');
@@ -122,7 +122,7 @@ std::string without_quoted(std::string_view message) {
 
 std::string shown_mistake(const fs::path& shown_path, std::string_view source, int line, int column,
                           std::string_view message) {
-  const std::vector<std::string_view> lines = lines_of(source);
+  const std::vector<std::string_view> lines = source_lines(source);
   auto row = static_cast<std::size_t>(std::max(line, 1)) - 1;
   std::size_t last = lines.size();
   while (last > 0 && trim(lines[last - 1]).empty()) --last;

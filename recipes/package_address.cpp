@@ -12,13 +12,11 @@
 namespace mlenv {
 namespace {
 
-using Kind = PackageAddress::Kind;
-
-constexpr std::string_view kGit = "git+";
-constexpr std::string_view kFile = "file:";
+constexpr std::string_view kGitBegin = "git+";
+constexpr std::string_view kFileBegin = "file:";
 constexpr std::array<std::string_view, 5> kGitSchemes = {"https", "ssh", "http", "git", "file"};
 
-struct Fault {
+struct AddressFault {
   std::string message;
 };
 
@@ -47,16 +45,16 @@ void read_fragment(std::string_view fragment, PackageAddress& address, std::stri
       if (name != nullptr) *name = value;
     } else if (key == "subdirectory") {
       const std::string clean = clean_address_path({}, value);
-      if (!clean.starts_with("./")) throw Fault{"`subdirectory` is a path in the source"};
+      if (!clean.starts_with("./")) throw AddressFault{"`subdirectory` is a path in the source"};
       address.subdirectory = clean.substr(2);
-    } else if (key == "sha256" && address.kind == Kind::url) {
+    } else if (key == "sha256" && address.kind == AddressKind::url) {
       const bool hex = value.size() == 64 && std::all_of(value.begin(), value.end(), [](char c) {
                          return is_digit(c) || (c >= 'a' && c <= 'f');
                        });
-      if (!hex) throw Fault{"a `sha256` is 64 lower-case hex digits"};
+      if (!hex) throw AddressFault{"a `sha256` is 64 lower-case hex digits"};
       address.sha256 = value;
     } else {
-      throw Fault{fmt::format("`#{}` is not understood here", part)};
+      throw AddressFault{fmt::format("`#{}` is not understood here", part)};
     }
   }
 }
@@ -67,7 +65,7 @@ void refuse_login(std::string_view scheme, std::string_view authority) {
   if (at == std::string_view::npos) return;
   const bool password = authority.substr(0, at).find(':') != std::string_view::npos;
   if (scheme == "ssh" && !password) return;
-  throw Fault{
+  throw AddressFault{
       "a recipe is a file that people share: leave the login out of the address; git asks "
       "its credential helpers, and ~/.netrc is read"};
 }
@@ -82,8 +80,8 @@ UrlParts split_url(std::string_view url) {
   const std::size_t colon = url.find("://");
   if (colon == std::string_view::npos) {
     const bool scp = url.find('@') != std::string_view::npos && url.find(':') != url.npos;
-    throw Fault{scp ? "write it as a URL: `git+ssh://git@host/path`"
-                    : "a repository is a URL, as in `git+https://host/path`"};
+    throw AddressFault{scp ? "write it as a URL: `git+ssh://git@host/path`"
+                           : "a repository is a URL, as in `git+https://host/path`"};
   }
   const std::string_view rest = url.substr(colon + 3);
   const std::size_t slash = std::min(rest.find('/'), rest.size());
@@ -98,53 +96,54 @@ std::string_view without_fragment(std::string_view text, PackageAddress& address
     read_fragment(text.substr(hash + 1), address, name);
     text = text.substr(0, hash);
   }
-  if (!is_url_text(text)) throw Fault{"characters that no URL has: write them as `%20`"};
+  if (!is_url_text(text)) throw AddressFault{"characters that no URL has: write them as `%20`"};
   return text;
 }
 
 PackageAddress git_address(std::string_view text, std::string* name) {
-  PackageAddress address{.kind = Kind::git, .place = {}};
+  PackageAddress address{.kind = AddressKind::git, .place = {}};
   text = without_fragment(text, address, name);
   const UrlParts url = split_url(text);
   if (std::find(kGitSchemes.begin(), kGitSchemes.end(), url.scheme) == kGitSchemes.end()) {
-    throw Fault{fmt::format("`{}` is not a way to a repository: https, ssh, http, git or file",
-                            url.scheme)};
+    throw AddressFault{fmt::format(
+        "`{}` is not a way to a repository: https, ssh, http, git or file", url.scheme)};
   }
   refuse_login(url.scheme, url.authority);
-  if (text.find('?') != std::string_view::npos) throw Fault{"a repository's URL has no query"};
+  if (text.find('?') != std::string_view::npos)
+    throw AddressFault{"a repository's URL has no query"};
   const std::size_t at = url.path.rfind('@');
   if (at != std::string_view::npos) {
     address.reference = url.path.substr(at + 1);
     if (!is_reference(address.reference)) {
-      throw Fault{fmt::format("`{}` is not a branch, tag or commit", address.reference)};
+      throw AddressFault{fmt::format("`{}` is not a branch, tag or commit", address.reference)};
     }
     text.remove_suffix(url.path.size() - at);
   }
   while (text.ends_with('/')) text.remove_suffix(1);
   if (split_url(text).path.size() < 2 || (url.authority.empty() && url.scheme != "file")) {
-    throw Fault{"a repository is a URL, as in `git+https://host/path`"};
+    throw AddressFault{"a repository is a URL, as in `git+https://host/path`"};
   }
   address.place = text;
   return address;
 }
 
 PackageAddress url_address(std::string_view text, std::string* name) {
-  PackageAddress address{.kind = Kind::url, .place = {}};
+  PackageAddress address{.kind = AddressKind::url, .place = {}};
   text = without_fragment(text, address, name);
   const UrlParts url = split_url(text);
   if (url.scheme != "https" && url.scheme != "http") {
-    throw Fault{
+    throw AddressFault{
         fmt::format("`{}` is not supported: a wheel or source archive by https, or a "
                     "repository as `git+https://…`",
                     url.scheme)};
   }
   refuse_login(url.scheme, url.authority);
   if (text.find('?') != std::string_view::npos) {
-    throw Fault{"a query may hold a login, and the lock keeps this address: leave it out"};
+    throw AddressFault{"a query may hold a login, and the lock keeps this address: leave it out"};
   }
   address.place = text;
   if (url.authority.empty() || (!address.is_wheel() && !address.is_archive())) {
-    throw Fault{
+    throw AddressFault{
         "it leads to no wheel (.whl) and no source archive (.tar.gz); a repository is "
         "written `git+https://…`"};
   }
@@ -152,10 +151,10 @@ PackageAddress url_address(std::string_view text, std::string* name) {
 }
 
 PackageAddress path_address(std::string_view text, std::string* name) {
-  PackageAddress address{.kind = Kind::path, .place = {}};
-  const bool url = text.starts_with(kFile);
+  PackageAddress address{.kind = AddressKind::path, .place = {}};
+  const bool url = text.starts_with(kFileBegin);
   if (url) {
-    text.remove_prefix(kFile.size());
+    text.remove_prefix(kFileBegin.size());
     const std::size_t hash = text.find('#');
     if (hash != std::string_view::npos) {
       read_fragment(text.substr(hash + 1), address, name);
@@ -163,11 +162,11 @@ PackageAddress path_address(std::string_view text, std::string* name) {
     }
   }
   if (text.starts_with('/') || text.starts_with('~')) {
-    throw Fault{
+    throw AddressFault{
         "the path is absolute, and another machine has other folders: write it from the "
         "recipe's folder, as in `./libs/x` or `../x`"};
   }
-  if (trim(text).empty() || has_control(text)) throw Fault{"a path or URL is missing"};
+  if (trim(text).empty() || has_control(text)) throw AddressFault{"a path or URL is missing"};
   address.place = clean_address_path({}, text);
   return address;
 }
@@ -175,10 +174,10 @@ PackageAddress path_address(std::string_view text, std::string* name) {
 }  // namespace
 
 std::string PackageAddress::str() const {
-  std::string text = (kind == Kind::git ? std::string(kGit) : std::string{}) + place;
+  std::string text = (kind == AddressKind::git ? std::string(kGitBegin) : std::string{}) + place;
   if (!reference.empty()) text += '@' + reference;
-  const bool file_url = kind == Kind::path && !subdirectory.empty();
-  if (file_url) text.insert(0, kFile);
+  const bool file_url = kind == AddressKind::path && !subdirectory.empty();
+  if (file_url) text.insert(0, kFileBegin);
   char before = '#';
   for (const auto& [key, value] :
        {std::pair{"subdirectory", &subdirectory}, std::pair{"sha256", &sha256}}) {
@@ -190,7 +189,7 @@ std::string PackageAddress::str() const {
 }
 
 bool PackageAddress::is_archive() const {
-  if (kind == Kind::git) return false;
+  if (kind == AddressKind::git) return false;
   return place.ends_with(".tar.gz");  // PEP 625
 }
 
@@ -198,7 +197,7 @@ std::string PackageAddress::file() const {
   std::string name;
   const std::string_view last = last_part(place);
   for (std::size_t i = 0; i < last.size(); ++i) {  // a wheel's local version: `%2B`
-    if (kind == Kind::url && last.substr(i).starts_with("%2B")) {
+    if (kind == AddressKind::url && last.substr(i).starts_with("%2B")) {
       name += '+';
       i += 2;
     } else {
@@ -212,15 +211,16 @@ std::variant<PackageAddress, AddressMistake> parse_package_address(std::string_v
                                                                    std::string* name) {
   text = trim(text);
   try {
-    if (text.starts_with(kGit)) return git_address(text.substr(kGit.size()), name);
+    if (text.starts_with(kGitBegin)) return git_address(text.substr(kGitBegin.size()), name);
     for (const std::string_view other : {"hg+", "svn+", "bzr+"}) {
-      if (text.starts_with(other)) throw Fault{"of version control systems only git is supported"};
+      if (text.starts_with(other))
+        throw AddressFault{"of version control systems only git is supported"};
     }
-    if (!text.starts_with(kFile) && text.find("://") != std::string_view::npos) {
+    if (!text.starts_with(kFileBegin) && text.find("://") != std::string_view::npos) {
       return url_address(text, name);
     }
     return path_address(text, name);
-  } catch (const Fault& fault) {
+  } catch (const AddressFault& fault) {
     return AddressMistake{fault.message};
   }
 }
@@ -229,7 +229,7 @@ bool is_bare_address(std::string_view text) {
   text = trim(text);
   text = text.substr(0, text.find(" ;"));
   if (text.starts_with('.') || text.starts_with('/') || text.starts_with('~')) return true;
-  if (text.starts_with(kFile) || text.starts_with(kGit)) return true;
+  if (text.starts_with(kFileBegin) || text.starts_with(kGitBegin)) return true;
   const std::size_t scheme = text.find("://");
   if (scheme != std::string_view::npos) {
     return text.substr(0, scheme).find_first_of("@ ") == std::string_view::npos;

@@ -30,6 +30,8 @@ struct PackageAddress {
   friend bool operator==(const PackageAddress&, const PackageAddress&) = default;
 };
 
+using AddressKind = PackageAddress::Kind;
+
 struct AddressMistake {
   std::string message;
 };

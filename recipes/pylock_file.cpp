@@ -9,9 +9,6 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-using Text = std::shared_ptr<const RequirementsText>;
-
 /// Whether a marker asks for one of PEP 751's own variables, outside of quotes.
 bool names_choices(std::string_view marker) {
   std::string bare;
@@ -30,7 +27,7 @@ bool names_choices(std::string_view marker) {
 
 class PylockFile {
  public:
-  PylockFile(const std::string& path, Text file, RequirementLists& lists)
+  PylockFile(const std::string& path, ListedFile file, RequirementLists& lists)
       : lists_(lists), toml_(std::move(file)), folder_(folder_of(path)) {}
 
   void read() {
@@ -39,7 +36,7 @@ class PylockFile {
       reader().fail(*root.find("lock-version"), "this version of pylock.toml is not known");
     }
     toml_.add_python(root, lists_);
-    const TomlValue* all = reader().optional_member(root, "packages", Is::list);
+    const TomlValue* all = reader().optional_member(root, "packages", TomlKind::list);
     if (all == nullptr) return;
     for (const TomlValue& one : all->items) package(one);
   }
@@ -48,7 +45,7 @@ class PylockFile {
   const TomlReader& reader() const { return toml_.reader(); }
 
   void package(const TomlValue& at) {
-    if (at.kind != Is::table) reader().fail(at, "a package is a table");
+    if (at.kind != TomlKind::table) reader().fail(at, "a package is a table");
     Requirement one;
     one.name = reader().text(at, "name");
     if (!is_wheel_name(normalise_wheel_name(one.name))) {
@@ -75,7 +72,7 @@ class PylockFile {
   /// Of a package that comes from no index; else empty.
   std::string address(const TomlValue& at) const {
     for (const char* key : {"vcs", "directory", "archive"}) {
-      const TomlValue* one = reader().optional_member(at, key, Is::table);
+      const TomlValue* one = reader().optional_member(at, key, TomlKind::table);
       if (one == nullptr) continue;
       const auto text = [&](const char* name) { return reader().optional_text(*one, name); };
       std::string found;
@@ -107,16 +104,17 @@ class PylockFile {
   std::set<std::string> hashes(const TomlValue& package) const {
     std::vector<const TomlValue*> files;
     for (const char* key : {"archive", "sdist"}) {
-      if (const auto* one = reader().optional_member(package, key, Is::table)) files.push_back(one);
+      if (const auto* one = reader().optional_member(package, key, TomlKind::table))
+        files.push_back(one);
     }
-    if (const auto* wheels = reader().optional_member(package, "wheels", Is::list)) {
+    if (const auto* wheels = reader().optional_member(package, "wheels", TomlKind::list)) {
       for (const TomlValue& wheel : wheels->items) files.push_back(&wheel);
     }
     std::set<std::string> found;
     const TomlValue* other = nullptr;
     for (const TomlValue* file : files) {
-      if (file->kind != Is::table) reader().fail(*file, "a wheel is a table");
-      const TomlValue* all = reader().optional_member(*file, "hashes", Is::table);
+      if (file->kind != TomlKind::table) reader().fail(*file, "a wheel is a table");
+      const TomlValue* all = reader().optional_member(*file, "hashes", TomlKind::table);
       if (all == nullptr || all->members.empty()) continue;
       if (all->find("sha256") == nullptr) {
         if (other == nullptr) other = all;

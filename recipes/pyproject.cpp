@@ -12,18 +12,15 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-using Text = std::shared_ptr<const RequirementsText>;
-
 class Pyproject {
  public:
-  Pyproject(const RequirementFolder& folder, const RequirementSource& source, Text file,
+  Pyproject(const RequirementFolder& folder, const RequirementSource& source, ListedFile file,
             RequirementLists& lists)
       : folder_(folder), source_(source), lists_(lists), toml_(std::move(file)) {}
 
   void read() {
-    project_ = reader().optional_member(toml_.root(), "project", Is::table);
-    groups_ = reader().optional_member(toml_.root(), "dependency-groups", Is::table);
+    project_ = reader().optional_member(toml_.root(), "project", TomlKind::table);
+    groups_ = reader().optional_member(toml_.root(), "dependency-groups", TomlKind::table);
     if (project_ == nullptr && (groups_ == nullptr || source_.groups.empty())) no_project();
     if (project_ != nullptr) project();
     for (const Placed& group : source_.groups) take_group(group);
@@ -47,7 +44,7 @@ class Pyproject {
 
   void project() {
     name_ = normalise_wheel_name(reader().optional_text(*project_, "name"));
-    const TomlValue* dynamic = reader().optional_member(*project_, "dynamic", Is::list);
+    const TomlValue* dynamic = reader().optional_member(*project_, "dynamic", TomlKind::list);
     if (dynamic != nullptr) {
       for (const TomlValue& one : dynamic->items) {
         const bool optional = one.text == "optional-dependencies" && !source_.extras.empty();
@@ -58,10 +55,11 @@ class Pyproject {
       }
     }
     toml_.add_python(*project_, lists_);
-    if (const TomlValue* all = reader().optional_member(*project_, "dependencies", Is::list)) {
+    if (const TomlValue* all =
+            reader().optional_member(*project_, "dependencies", TomlKind::list)) {
       for (const TomlValue& one : all->items) add(one, {});
     }
-    extras_ = reader().optional_member(*project_, "optional-dependencies", Is::table);
+    extras_ = reader().optional_member(*project_, "optional-dependencies", TomlKind::table);
     for (const Placed& extra : source_.extras) {
       if (!take_extra(extra.text, {})) unknown(extra, "extra", extras_);
     }
@@ -74,7 +72,7 @@ class Pyproject {
     if (!taken_extras_.insert({normalise_wheel_name(name), marker}).second) return true;
     // Within itself it adds nothing: the marker there only narrows.
     if (!open_extras_.insert(normalise_wheel_name(name)).second) return true;
-    if (list->kind != Is::list) reader().fail(*list, "an extra is a list of requirements");
+    if (list->kind != TomlKind::list) reader().fail(*list, "an extra is a list of requirements");
     for (const TomlValue& one : list->items) add(one, marker);
     open_extras_.erase(normalise_wheel_name(name));
     return true;
@@ -88,9 +86,9 @@ class Pyproject {
 
   void read_group(const std::string& name, const TomlValue& list) {
     if (!taken_groups_.insert(name).second) return;
-    if (list.kind != Is::list) reader().fail(list, "a group is a list of requirements");
+    if (list.kind != TomlKind::list) reader().fail(list, "a group is a list of requirements");
     for (const TomlValue& one : list.items) {
-      if (one.kind != Is::table) {
+      if (one.kind != TomlKind::table) {
         add(one, {});
         continue;
       }
@@ -143,11 +141,12 @@ class Pyproject {
   }
 
   void settings_of_uv() {
-    const TomlValue* tool = reader().optional_member(toml_.root(), "tool", Is::table);
+    const TomlValue* tool = reader().optional_member(toml_.root(), "tool", TomlKind::table);
     if (tool == nullptr) return;
-    const TomlValue* uv = reader().optional_member(*tool, "uv", Is::table);
+    const TomlValue* uv = reader().optional_member(*tool, "uv", TomlKind::table);
     if (uv == nullptr) return;
-    if (const TomlValue* all = reader().optional_member(*uv, "constraint-dependencies", Is::list)) {
+    if (const TomlValue* all =
+            reader().optional_member(*uv, "constraint-dependencies", TomlKind::list)) {
       for (const TomlValue& one : all->items) {
         lists_.constraints.push_back(toml_.listed(one, toml_.requirement(one).str()));
       }
@@ -168,7 +167,7 @@ class Pyproject {
   std::string source_of(const std::string& name) const {
     const TomlValue* at = &toml_.root();
     for (const char* key : {"tool", "uv", "sources"}) {
-      at = at == nullptr ? nullptr : reader().optional_member(*at, key, Is::table);
+      at = at == nullptr ? nullptr : reader().optional_member(*at, key, TomlKind::table);
     }
     const TomlValue* source = find(at, name);
     if (source == nullptr) return {};
@@ -177,7 +176,7 @@ class Pyproject {
 
   std::string source_text(const std::string& name, const TomlValue& source) const {
     const auto text = [&](const char* key) { return reader().optional_text(source, key); };
-    const bool plain = source.kind == Is::table && source.find("index") == nullptr &&
+    const bool plain = source.kind == TomlKind::table && source.find("index") == nullptr &&
                        source.find("workspace") == nullptr && source.find("marker") == nullptr &&
                        source.find("extra") == nullptr && source.find("group") == nullptr &&
                        reader().optional_flag(source, "package", true);

@@ -15,7 +15,7 @@ namespace mlenv {
 namespace {
 
 /// The keys behind which `cuda` goes, as docs/recipe.md orders them.
-constexpr std::array<std::string_view, 4> kAnchors = {"name", "base", "python", "framework"};
+constexpr std::array<std::string_view, 4> kChangeAnchors = {"name", "base", "python", "framework"};
 constexpr std::array<std::string_view, 3> kDemands = {"driver", "gpus", "libraries"};
 
 std::optional<NamedFramework> framework_in(const std::string& text, bool in_packages) {
@@ -41,15 +41,15 @@ Requirement changed(const NamedFramework& named, const RecipeChange& change) {
   return requirement;
 }
 
-class Text {
+class RecipeText {
  public:
-  explicit Text(const Recipe& recipe) : recipe_(recipe), text_(recipe.source) {}
+  explicit RecipeText(const Recipe& recipe) : recipe_(recipe), text_(recipe.source) {}
 
   void set(std::string_view key, std::string_view value) {
-    take(key, ListEdit(text_, key).set(value, kAnchors));
+    take(key, ListEdit(text_, key).set(value, kChangeAnchors));
   }
   void append(std::string_view key, std::string_view item) {
-    take(key, ListEdit(text_, key).append(item, kAnchors));
+    take(key, ListEdit(text_, key).append(item, kChangeAnchors));
   }
   void remove(std::string_view key) { take(key, ListEdit(text_, key).remove_key()); }
   const std::string& str() const { return text_; }
@@ -72,7 +72,7 @@ class Text {
   std::string text_;
 };
 
-bool has(const Recipe& recipe, std::string_view key) {
+bool has_demand(const Recipe& recipe, std::string_view key) {
   if (key == "driver") return recipe.driver.has_value();
   if (key == "gpus") return !recipe.gpus.empty();
   return !recipe.libraries.empty() || recipe.compiler;
@@ -127,7 +127,7 @@ std::optional<NamedFramework> named_framework(const Recipe& recipe) {
 Recipe changed_recipe(const Recipe& recipe, const RecipeChange& change, const fs::path& path) {
   const auto named = named_framework(recipe);
   const Recipe before = named && named->in_packages ? with_package(recipe, *named, change) : recipe;
-  Text text(before);
+  RecipeText text(before);
   if (named && !named->in_packages) {
     const std::string after = changed(*named, change).str();
     if (after != named->requirement.str()) text.set("framework", after);
@@ -136,7 +136,7 @@ Recipe changed_recipe(const Recipe& recipe, const RecipeChange& change, const fs
   if (!change.driver.empty()) text.set("driver", change.driver);
   for (const std::string& gpu : change.gpus) text.append("gpus", gpu);
   for (const std::string_view key : kDemands) {
-    if (change.no_demands && has(before, key)) text.remove(key);
+    if (change.no_demands && has_demand(before, key)) text.remove(key);
   }
   Recipe after = parse_recipe(text.str(), path);
   after.listed = before.listed;

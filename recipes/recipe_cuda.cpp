@@ -12,8 +12,6 @@
 namespace mlenv {
 namespace {
 
-using Is = YamlNode::Kind;
-
 constexpr std::string_view kAtLeast = ">=";
 
 /// `580`, `525.60.13`
@@ -92,7 +90,7 @@ void RecipeReader::libraries(const YamlNode& node) {
     }
     const std::string what = fmt::format("`{}`", name);
     const bool is_flag =
-        value->kind == Is::scalar && (value->text == "true" || value->text == "false");
+        value->kind == YamlKind::scalar && (value->text == "true" || value->text == "false");
     const std::optional<Placed> text =
         is_flag ? std::nullopt : values_.text(*value, what, "\"9.*\"");
     if (is_flag) values_.mistake(*value, fmt::format("{} is a version, as in `\"9.*\"`", what));
@@ -112,7 +110,7 @@ void RecipeReader::libraries(const YamlNode& node) {
 }
 
 void RecipeReader::compiler(const YamlNode& node) {
-  const bool plain = node.kind == Is::scalar && !node.quoted;
+  const bool plain = node.kind == YamlKind::scalar && !node.quoted;
   if (!plain || (node.text != "true" && node.text != "false")) {
     values_.mistake(node,
                     "`nvcc` is `true` or `false`, without quotes: its version is the CUDA "

@@ -13,8 +13,8 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKeys = {"from", "digest", "stage", "to"};
-constexpr std::string_view kExample = "{corpus: {from: ./corpus, digest: \"sha256:…\"}}";
+constexpr std::array<std::string_view, 4> kDataKeys = {"from", "digest", "stage", "to"};
+constexpr std::string_view kDataExample = "{corpus: {from: ./corpus, digest: \"sha256:…\"}}";
 
 bool is_digest(std::string_view text) {
   try {
@@ -27,7 +27,7 @@ bool is_digest(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string_view> data_set_keys() { return {kKeys.begin(), kKeys.end()}; }
+std::vector<std::string_view> data_set_keys() { return {kDataKeys.begin(), kDataKeys.end()}; }
 
 bool is_data(const Recipe& recipe, std::string_view path) {
   return std::any_of(recipe.data.begin(), recipe.data.end(),
@@ -36,7 +36,7 @@ bool is_data(const Recipe& recipe, std::string_view path) {
 
 void RecipeReader::data(const YamlNode& node) {
   if (node.kind != YamlNode::Kind::map) {
-    values_.mistake(node, fmt::format("`data` is a map of data sets, as in `{}`", kExample));
+    values_.mistake(node, fmt::format("`data` is a map of data sets, as in `{}`", kDataExample));
     return;
   }
   values_.members(node, "`data`", {});  // duplicates and keys that are no text
@@ -52,7 +52,7 @@ void RecipeReader::data(const YamlNode& node) {
     one.to = "/data/" + key.text;
     if (value.kind != YamlNode::Kind::map) {
       values_.mistake(value.kind == YamlNode::Kind::null ? key : value,
-                      fmt::format("a data set is a map, as in `{}`", kExample));
+                      fmt::format("a data set is a map, as in `{}`", kDataExample));
       continue;
     }
     data_set(value, one);
@@ -61,7 +61,7 @@ void RecipeReader::data(const YamlNode& node) {
 }
 
 void RecipeReader::data_set(const YamlNode& node, RecipeData& one) {
-  for (const auto& [key, value] : values_.members(node, "a data set", kKeys)) {
+  for (const auto& [key, value] : values_.members(node, "a data set", kDataKeys)) {
     const std::optional<Placed> text = values_.text(*value, '`' + key + '`', "./corpus");
     if (!text) continue;
     if (key == "from") {

@@ -15,8 +15,8 @@ namespace mlenv {
 namespace {
 
 /// The keys behind which a new list goes, as docs/recipe.md orders them.
-constexpr std::array<std::string_view, 6> kAnchors = {"name",      "base", "python",
-                                                      "framework", "cuda", "packages"};
+constexpr std::array<std::string_view, 6> kEditAnchors = {"name",      "base", "python",
+                                                          "framework", "cuda", "packages"};
 
 const std::vector<Placed>& items_of(const Recipe& recipe, PackageList list) {
   return list == PackageList::packages ? recipe.packages : recipe.system;
@@ -69,7 +69,7 @@ void check_debian(std::string_view word) {
 }
 
 /// By which two items are of one package. Items of a recipe are well formed.
-std::string name_in(PackageList list, std::string_view item) {
+std::string item_name(PackageList list, std::string_view item) {
   if (list == PackageList::system) return std::string(parse_debian_wish(item).name);
   return std::get<Requirement>(parse_requirement(item)).normalised_name();
 }
@@ -78,7 +78,7 @@ std::vector<std::size_t> places_of(const Recipe& recipe, PackageList list, std::
   std::vector<std::size_t> found;
   const std::vector<Placed>& items = items_of(recipe, list);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (name_in(list, items[i].text) == name) found.push_back(i);
+    if (item_name(list, items[i].text) == name) found.push_back(i);
   }
   return found;
 }
@@ -101,7 +101,7 @@ std::string merged_wishes(std::string_view item, std::string_view word) {
 }
 
 /// What the item becomes when `word` is asked for too.
-std::string merged(PackageList list, const std::string& item, const std::string& word) {
+std::string merged_item(PackageList list, const std::string& item, const std::string& word) {
   if (list == PackageList::system) return merged_wishes(item, word);
   Requirement old = std::get<Requirement>(parse_requirement(item));
   const Requirement asked = requirement_of(word);
@@ -118,7 +118,7 @@ std::string merged(PackageList list, const std::string& item, const std::string&
 /// Which item a word is about; nullopt: a new one.
 std::optional<std::size_t> place_for(const Recipe& recipe, PackageList list,
                                      const std::string& word) {
-  const std::vector<std::size_t> places = places_of(recipe, list, name_in(list, word));
+  const std::vector<std::size_t> places = places_of(recipe, list, item_name(list, word));
   if (places.empty()) return std::nullopt;
   if (places.size() == 1 || list == PackageList::system) return places.front();
   const Requirement asked = requirement_of(word);
@@ -180,14 +180,14 @@ PackageEdit add_one(Recipe& recipe, PackageList list, const std::string& word) {
   std::vector<std::string> items = texts_of(recipe, list);
   const ListEdit edit(recipe.source, key_of(list));
   if (!place) {
-    const std::size_t anchors = kAnchors.size() - (python ? 1 : 0);
+    const std::size_t anchors = kEditAnchors.size() - (python ? 1 : 0);
     items.push_back(item);
-    recipe = proven(recipe, list, edit.append(item, std::span(kAnchors).first(anchors)), items);
-    return {name_in(list, item), std::nullopt, item};
+    recipe = proven(recipe, list, edit.append(item, std::span(kEditAnchors).first(anchors)), items);
+    return {item_name(list, item), std::nullopt, item};
   }
   const std::string before = items[*place];
-  items[*place] = merged(list, before, item);
-  PackageEdit change{name_in(list, item), before, items[*place]};
+  items[*place] = merged_item(list, before, item);
+  PackageEdit change{item_name(list, item), before, items[*place]};
   if (!change.none()) {
     recipe = proven(recipe, list, edit.replace(*place, items[*place]), items);
   }
@@ -201,25 +201,25 @@ Error not_there(const Recipe& recipe, PackageList list, const std::string& name)
       list == PackageList::packages ? PackageList::system : PackageList::packages;
   const std::vector<Placed>& others = items_of(recipe, other);
   if (std::any_of(others.begin(), others.end(),
-                  [&](const Placed& item) { return name_in(other, item.text) == name; })) {
+                  [&](const Placed& item) { return item_name(other, item.text) == name; })) {
     return std::move(error).hint(other == PackageList::system
                                      ? "it is in `system`: add `--system`"
                                      : "it is in `packages`: leave `--system` out");
   }
   std::vector<std::string> names;
-  for (const Placed& item : items_of(recipe, list)) names.push_back(name_in(list, item.text));
+  for (const Placed& item : items_of(recipe, list)) names.push_back(item_name(list, item.text));
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   const std::string_view near = nearest(name, candidates);
   if (!near.empty()) return std::move(error).hint(did_you_mean(near));
   if (list == PackageList::packages && recipe.framework &&
-      name_in(list, recipe.framework->text) == name) {
+      item_name(list, recipe.framework->text) == name) {
     return std::move(error).hint("it is the recipe's `framework`: change that in the file");
   }
   return error;
 }
 
 PackageEdit remove_one(Recipe& recipe, PackageList list, const std::string& word) {
-  const std::string name = name_in(list, word);
+  const std::string name = item_name(list, word);
   std::vector<std::size_t> places = places_of(recipe, list, name);
   if (places.empty()) throw not_there(recipe, list, name);
   std::string before;

@@ -11,19 +11,13 @@
 namespace mlenv {
 namespace {
 
-using Is = YamlNode::Kind;
-
-constexpr std::array<std::string_view, 20> kKeys = {
+constexpr std::array<std::string_view, 20> kRecipeKeys = {
     "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
     "env",          "workdir", "command", "bytecode",  "sources", "driver",   "gpus",
     "requirements", "files",   "run",     "libraries", "data",    "platforms"};
 
-bool holds(std::span<const std::string_view> all, std::string_view one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
 /// `3.11`: two numbers and a dot.
-bool is_release(std::string_view text) {
+bool is_python_release(std::string_view text) {
   const std::size_t dot = text.find('.');
   return dot != std::string_view::npos && text.size() < 16 && all_digits(text.substr(0, dot)) &&
          all_digits(text.substr(dot + 1));
@@ -49,19 +43,19 @@ std::string as_word_list(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string_view> recipe_keys() { return {kKeys.begin(), kKeys.end()}; }
+std::vector<std::string_view> recipe_keys() { return {kRecipeKeys.begin(), kRecipeKeys.end()}; }
 
 void RecipeReader::read(const YamlNode& root) {
   recipe_.workdir = "/workspace";
-  if (root.kind != Is::map) {
+  if (root.kind != YamlKind::map) {
     mistakes_.add(std::max(root.line, 1), std::max(root.column, 1),
-                  root.kind == Is::null ? "the recipe is empty; it needs `name` and `base`"
-                                        : "a recipe is a map: lines of `key: value`");
+                  root.kind == YamlKind::null ? "the recipe is empty; it needs `name` and `base`"
+                                              : "a recipe is a map: lines of `key: value`");
     return;
   }
-  for (const auto& [key, value] : values_.members(root, "a recipe", kKeys)) {
+  for (const auto& [key, value] : values_.members(root, "a recipe", kRecipeKeys)) {
     const bool required = key == "name" || key == "base";
-    if (value->kind == Is::null && !required) continue;  // as if the key were not there
+    if (value->kind == YamlKind::null && !required) continue;  // as if the key were not there
     read_member(key, *value);
   }
   check_cuda(root);
@@ -73,8 +67,8 @@ void RecipeReader::read(const YamlNode& root) {
   for (const auto& [key, value] : root.members) {
     present.emplace_back(key.text);
   }
-  if (!holds(present, "name")) mistakes_.add(1, 1, "`name` is missing: the image's name");
-  if (!holds(present, "base")) mistakes_.add(1, 1, "`base` is missing, as in `debian:bookworm`");
+  if (!is_among(present, "name")) mistakes_.add(1, 1, "`name` is missing: the image's name");
+  if (!is_among(present, "base")) mistakes_.add(1, 1, "`base` is missing, as in `debian:bookworm`");
 }
 
 void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
@@ -129,7 +123,7 @@ void RecipeReader::base(const YamlNode& node) {
   std::vector<std::string_view> names;
   for (const Distribution& known : distributions()) {
     names.push_back(known.id);
-    if (!holds(known.suites, text->text)) continue;
+    if (!is_among(known.suites, text->text)) continue;
     values_.mistake(node, fmt::format("write `{0}:{1}` for the base `{1}`", known.id, text->text));
     return;
   }
@@ -147,11 +141,11 @@ void RecipeReader::base(const YamlNode& node) {
 
 void RecipeReader::base_suite(const YamlNode& node, const Distribution& distribution) {
   const std::string& suite = recipe_.suite;
-  if (holds(distribution.suites, suite)) return;
+  if (is_among(distribution.suites, suite)) return;
   const std::string example = distribution.id == "debian" ? "debian:bookworm" : "ubuntu:noble";
   if (suite.empty()) {
     values_.mistake(node, fmt::format("`base` names no suite; write one, as in `{}`", example));
-  } else if (holds(distribution.moving, suite)) {
+  } else if (is_among(distribution.moving, suite)) {
     values_.mistake(node, fmt::format("`{}` means another release every few years; write the "
                                       "release's own name, as in `{}`",
                                       suite, example));
@@ -167,7 +161,7 @@ void RecipeReader::python(const YamlNode& node) {
   const std::optional<Placed> text = values_.text(node, "`python`", "\"3.11\"");
   if (!text) return;
   recipe_.python = text;
-  if (is_release(text->text) && text->text.starts_with("3.")) return;
+  if (is_python_release(text->text) && text->text.starts_with("3.")) return;
   values_.mistake(node, fmt::format("`{}` is not a Python version; write major and minor number, "
                                     "as in `\"3.11\"`",
                                     text->text));
@@ -189,7 +183,7 @@ void RecipeReader::cuda(const YamlNode& node) {
   if (!text) return;
   recipe_.cuda = text;
   const bool major_only = all_digits(text->text) && text->text.size() == 2;
-  if (text->text == "cpu" || major_only || is_release(text->text)) return;
+  if (text->text == "cpu" || major_only || is_python_release(text->text)) return;
   values_.mistake(node, fmt::format("`{}` is not a CUDA release; write one, as in `\"13.0\"`, or "
                                     "`cpu`",
                                     text->text));
@@ -199,8 +193,9 @@ bool RecipeReader::names_wheels(const YamlNode& root) {
   constexpr std::array<std::string_view, 3> kNamers = {"framework", "packages", "requirements"};
   return std::any_of(root.members.begin(), root.members.end(), [&](const auto& member) {
     const YamlNode& value = member.value;
-    const bool empty = value.kind == Is::null || (value.kind == Is::list && value.items.empty());
-    return !empty && holds(kNamers, member.key.text);
+    const bool empty =
+        value.kind == YamlKind::null || (value.kind == YamlKind::list && value.items.empty());
+    return !empty && is_among(kNamers, member.key.text);
   });
 }
 
@@ -224,7 +219,7 @@ bool RecipeReader::check_requirement(const YamlNode& node, const std::string& te
 void RecipeReader::packages(const YamlNode& node) {
   recipe_.packages = values_.texts(node, "`packages`", "[transformers, datasets]");
   for (const YamlNode& item : node.items) {
-    if (item.kind != Is::scalar || !check_requirement(item, item.text)) continue;
+    if (item.kind != YamlKind::scalar || !check_requirement(item, item.text)) continue;
     const auto read = parse_requirement(item.text);
     if (std::get<Requirement>(read).normalised_name() == "pytorch") {
       values_.mistake(item, "the package is called `torch`; or write `framework: pytorch`");
@@ -248,13 +243,13 @@ void RecipeReader::env(const YamlNode& node) {
     if (!is_env_name(key)) {
       values_.mistake(*value, fmt::format("`{}` is not a name for an environment variable", key));
     }
-    if (value->kind == Is::null) {
+    if (value->kind == YamlKind::null) {
       values_.mistake(*value, fmt::format("`{}` has no value; write `\"\"` for an empty one", key));
       continue;
     }
-    if (value->kind != Is::scalar) {
+    if (value->kind != YamlKind::scalar) {
       values_.mistake(*value, fmt::format("the value of `{}` is {}, and a variable holds a text",
-                                          key, value->kind == Is::list ? "a list" : "a map"));
+                                          key, value->kind == YamlKind::list ? "a list" : "a map"));
       continue;
     }
     if (has_control(value->text, "\t\n")) {
@@ -276,7 +271,7 @@ void RecipeReader::workdir(const YamlNode& node) {
 
 void RecipeReader::command(const YamlNode& node) {
   const std::string example =
-      node.kind == Is::scalar ? as_word_list(node.text) : "[python, train.py]";
+      node.kind == YamlKind::scalar ? as_word_list(node.text) : "[python, train.py]";
   for (const Placed& word : values_.texts(node, "`command`", example)) {
     recipe_.command.push_back(word.text);
     if (has_control(word.text, "\t\n")) {
@@ -291,7 +286,7 @@ void RecipeReader::command(const YamlNode& node) {
 void RecipeReader::bytecode(const YamlNode& node) { recipe_.bytecode = flag(node, "bytecode"); }
 
 bool RecipeReader::flag(const YamlNode& node, std::string_view key) {
-  const bool plain = node.kind == Is::scalar && !node.quoted;
+  const bool plain = node.kind == YamlKind::scalar && !node.quoted;
   if (!plain || (node.text != "true" && node.text != "false")) {
     values_.mistake(node, fmt::format("`{}` is `true` or `false`, without quotes", key));
     return true;

@@ -10,10 +10,8 @@
 namespace mlenv {
 namespace {
 
-using Is = YamlNode::Kind;
-
-constexpr std::array<std::string_view, 3> kKeys = {"file", "extras", "groups"};
-constexpr std::string_view kExample = "[requirements.txt]";
+constexpr std::array<std::string_view, 3> kRequirementsKeys = {"file", "extras", "groups"};
+constexpr std::string_view kRequirementsExample = "[requirements.txt]";
 
 bool is_extra(std::string_view text) { return is_wheel_name(normalise_wheel_name(text)); }
 
@@ -35,10 +33,12 @@ std::optional<std::pair<std::string, std::vector<std::string>>> split_extras(
 
 }  // namespace
 
-std::vector<std::string_view> requirement_source_keys() { return {kKeys.begin(), kKeys.end()}; }
+std::vector<std::string_view> requirement_source_keys() {
+  return {kRequirementsKeys.begin(), kRequirementsKeys.end()};
+}
 
 void RecipeReader::requirements(const YamlNode& node) {
-  if (node.kind != Is::list) {
+  if (node.kind != YamlKind::list) {
     requirement_source(node);
     return;
   }
@@ -49,9 +49,10 @@ void RecipeReader::requirement_source(const YamlNode& node) {
   RequirementSource source;
   const YamlNode* file = &node;
   std::string text = node.text;
-  if (node.kind == Is::map) {
+  if (node.kind == YamlKind::map) {
     file = nullptr;
-    for (const auto& [key, value] : values_.members(node, "an item of `requirements`", kKeys)) {
+    for (const auto& [key, value] :
+         values_.members(node, "an item of `requirements`", kRequirementsKeys)) {
       if (key == "file") file = value;
       if (key == "extras") source.extras = values_.texts(*value, "`extras`", "[train]");
       if (key == "groups") source.groups = values_.texts(*value, "`groups`", "[dev]");
@@ -62,8 +63,9 @@ void RecipeReader::requirement_source(const YamlNode& node) {
     }
     text = file->text;
   }
-  if (file->kind != Is::scalar) {
-    values_.mistake(*file, fmt::format("`requirements` is a list of files, as in `{}`", kExample));
+  if (file->kind != YamlKind::scalar) {
+    values_.mistake(
+        *file, fmt::format("`requirements` is a list of files, as in `{}`", kRequirementsExample));
     return;
   }
   const int inside = file->quoted ? 1 : 0;

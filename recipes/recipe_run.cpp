@@ -9,12 +9,12 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kExample = "[make -C /workspace/ext]";
-constexpr std::array<std::string_view, 3> kKeys = {"run", "network", "secrets"};
+constexpr std::string_view kRunExample = "[make -C /workspace/ext]";
+constexpr std::array<std::string_view, 3> kStepKeys = {"run", "network", "secrets"};
 
 }  // namespace
 
-std::vector<std::string_view> step_keys() { return {kKeys.begin(), kKeys.end()}; }
+std::vector<std::string_view> step_keys() { return {kStepKeys.begin(), kStepKeys.end()}; }
 
 bool is_secret_id(std::string_view text) {
   constexpr std::size_t kLongest = 64;
@@ -27,7 +27,7 @@ bool is_secret_id(std::string_view text) {
 
 void RecipeReader::run(const YamlNode& node) {
   if (node.kind != YamlNode::Kind::list) {
-    values_.mistake(node, fmt::format("`run` is a list of commands, as in `{}`", kExample));
+    values_.mistake(node, fmt::format("`run` is a list of commands, as in `{}`", kRunExample));
     return;
   }
   for (const YamlNode& item : node.items) {
@@ -62,7 +62,7 @@ void RecipeReader::run_command(const YamlNode& node, RunStep& step) {
 void RecipeReader::run_map(const YamlNode& node, RunStep& step) {
   step.command = {"", node.line, node.column};
   bool has_command = false;
-  for (const auto& [key, value] : values_.members(node, "a step", kKeys)) {
+  for (const auto& [key, value] : values_.members(node, "a step", kStepKeys)) {
     if (key == "run") {
       has_command = true;
       run_command(*value, step);

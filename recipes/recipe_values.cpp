@@ -11,23 +11,23 @@ namespace mlenv {
 namespace {
 
 /// What other formats call our keys.
-struct OtherName {
+struct KeyAlias {
   std::string_view theirs;
   std::string_view ours;
 };
-constexpr std::array<OtherName, 10> kOtherNames = {{{"cmd", "command"},
-                                                    {"entrypoint", "command"},
-                                                    {"args", "command"},
-                                                    {"environment", "env"},
-                                                    {"dependencies", "packages"},
-                                                    {"pip", "packages"},
-                                                    {"apt", "system"},
-                                                    {"image", "base"},
-                                                    {"from", "base"},
-                                                    {"working_dir", "workdir"}}};
+constexpr std::array<KeyAlias, 10> kKeyAliases = {{{"cmd", "command"},
+                                                   {"entrypoint", "command"},
+                                                   {"args", "command"},
+                                                   {"environment", "env"},
+                                                   {"dependencies", "packages"},
+                                                   {"pip", "packages"},
+                                                   {"apt", "system"},
+                                                   {"image", "base"},
+                                                   {"from", "base"},
+                                                   {"working_dir", "workdir"}}};
 
 std::string key_suggestion(std::string_view key, std::span<const std::string_view> known) {
-  for (const OtherName& name : kOtherNames) {
+  for (const KeyAlias& name : kKeyAliases) {
     const bool fits = std::find(known.begin(), known.end(), name.ours) != known.end();
     if (name.theirs == key && fits) return "; " + did_you_mean(name.ours);
   }

@@ -8,8 +8,6 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-
 TomlFile as_file(std::string_view text, const fs::path& shown_path) {
   return {shown_path, std::string(text), "config-invalid",
           "the file is another tool's, which would not understand it either: correct it there"};
@@ -19,10 +17,10 @@ TomlFile as_file(std::string_view text, const fs::path& shown_path) {
 std::vector<const TomlValue*> tables(const TomlReader& reader, const TomlValue& in,
                                      const std::string& key) {
   std::vector<const TomlValue*> found;
-  const TomlValue* const list = reader.optional_member(in, key, Is::list);
+  const TomlValue* const list = reader.optional_member(in, key, TomlKind::list);
   if (list == nullptr) return found;
   for (const TomlValue& item : list->items) {
-    if (item.kind != Is::table) reader.fail(item, "`" + key + "` is a list of tables");
+    if (item.kind != TomlKind::table) reader.fail(item, "`" + key + "` is a list of tables");
     found.push_back(&item);
   }
   return found;
@@ -104,14 +102,14 @@ RegistryRule parse_hosts_toml(std::string_view text, std::string_view host,
   if (rule.location == rule.prefix) rule.location.clear();
   rule.plain_http = server.starts_with("http://");
   rule.skip_verify = reader.optional_flag(root, "skip_verify", false);
-  const TomlValue* const hosts = reader.optional_member(root, "host", Is::table);
+  const TomlValue* const hosts = reader.optional_member(root, "host", TomlKind::table);
   if (hosts == nullptr) return rule;
   // In the file's order, which the map has lost.
   std::vector<std::pair<int, const std::string*>> order;
   for (const auto& [url, table] : hosts->members) order.emplace_back(table.line, &url);
   std::sort(order.begin(), order.end());
   for (const auto& [line, url] : order) {
-    const TomlValue& table = reader.member(*hosts, *url, Is::table);
+    const TomlValue& table = reader.member(*hosts, *url, TomlKind::table);
     RegistryMirror mirror;
     mirror.location = location_of(*url, reader.optional_flag(table, "override_path", false));
     if (mirror.location.empty() || !may(reader, table, "pull")) continue;

@@ -16,13 +16,13 @@ namespace {
 bool is_name_char(char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; }
 bool is_version_char(char c) { return is_name_char(c) || c == '*' || c == '+' || c == '!'; }
 
-struct Fault {
+struct RequirementFault {
   RequirementMistake mistake;
 };
 
-class Reader {
+class RequirementReader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit RequirementReader(std::string_view text) : text_(text) {}
 
   Requirement read() {
     Requirement made;
@@ -90,7 +90,7 @@ class Reader {
   }
 
   [[noreturn]] void fail(std::string message) const {
-    throw Fault{{std::min(at_, text_.size()), std::move(message)}};
+    throw RequirementFault{{std::min(at_, text_.size()), std::move(message)}};
   }
   std::string_view rest() const { return text_.substr(at_); }
   void skip_blanks() {
@@ -187,8 +187,9 @@ std::variant<Requirement, RequirementMistake> parse_requirement(std::string_view
     return RequirementMistake{0, "options are not supported here, only requirements"};
   }
   try {
-    return is_bare_address(text) ? Reader(text).read_bare() : Reader(text).read();
-  } catch (const Fault& fault) {
+    return is_bare_address(text) ? RequirementReader(text).read_bare()
+                                 : RequirementReader(text).read();
+  } catch (const RequirementFault& fault) {
     return fault.mistake;
   }
 }

@@ -12,15 +12,13 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = size_limit::kRequirements;
-
 /// Files of other tools, by which people keep requirements too.
 struct OtherTool {
   std::string_view name;
   std::string_view advice;
 };
 constexpr std::string_view kExport = "export a requirements.txt or pylock.toml from it";
-constexpr std::array<OtherTool, 11> kOthers = {
+constexpr std::array<OtherTool, 11> kOtherTools = {
     {{"poetry.lock", kExport},
      {"pdm.lock", kExport},
      {"Pipfile", kExport},
@@ -40,9 +38,9 @@ std::optional<RequirementFormat> requirement_format(std::string_view name, std::
   if (name == "uv.lock") return RequirementFormat::uv_lock;
   const bool named = name.size() > 12 && name.starts_with("pylock.") && name.ends_with(".toml");
   if (name == "pylock.toml" || named) return RequirementFormat::pylock;
-  const auto other = std::find_if(kOthers.begin(), kOthers.end(),
+  const auto other = std::find_if(kOtherTools.begin(), kOtherTools.end(),
                                   [&](const OtherTool& tool) { return tool.name == name; });
-  if (other != kOthers.end()) {
+  if (other != kOtherTools.end()) {
     why = fmt::format("`{}` is not supported: {}", name, other->advice);
     return std::nullopt;
   }
@@ -70,7 +68,7 @@ std::shared_ptr<const RequirementsText> RequirementFolder::open(const std::strin
     mistake = "is no file";
     return nullptr;
   }
-  if (fs::file_size(file, unknown) > kMostBytes) {
+  if (fs::file_size(file, unknown) > size_limit::kRequirements) {
     mistake = "is too large to be a file of requirements";
     return nullptr;
   }

@@ -17,9 +17,7 @@
 namespace mlenv {
 namespace {
 
-using What = RequirementLine::What;
-
-constexpr std::size_t kMostFiles = 200;
+constexpr std::size_t kMostIncludedFiles = 200;
 constexpr std::string_view kFileUrl = "file://";
 
 /// `dev/../base.txt` written in `requirements/all.txt` → `requirements/base.txt`, if that is in
@@ -59,20 +57,20 @@ class LinesReader {
     for (const RequirementLine& line : lines) {
       const ListedText place{line.text, file, line.line, line.column};
       switch (line.what) {
-        case What::requirement:
+        case LineKind::requirement:
           add(line, place, constraints, mistakes);
           break;
-        case What::nameless:
+        case LineKind::nameless:
           add_named(line, place, constraints, mistakes);
           break;
-        case What::all_hashed:
+        case LineKind::all_hashed:
           lists_.all_hashed = place;
           break;
-        case What::index:
+        case LineKind::index:
           add_index(path, line, place, mistakes);
           break;
-        case What::include:
-        case What::constraints:
+        case LineKind::include:
+        case LineKind::constraints:
           if (auto one = include(path, line, constraints, mistakes)) {
             included.push_back(*std::move(one));
           }
@@ -223,8 +221,8 @@ class LinesReader {
     std::string mistake;
     auto file = folder_.open(*path, mistake);
     if (file == nullptr) return wrong(mistake);
-    if (++files_ > kMostFiles) return wrong("is one file too many");
-    return Included{*path, std::move(file), constraints || line.what == What::constraints};
+    if (++files_ > kMostIncludedFiles) return wrong("is one file too many");
+    return Included{*path, std::move(file), constraints || line.what == LineKind::constraints};
   }
 
   const RequirementFolder& folder_;

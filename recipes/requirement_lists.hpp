@@ -18,6 +18,7 @@ struct RequirementsText {
   fs::path shown_path;
   std::string text;
 };
+using ListedFile = std::shared_ptr<const RequirementsText>;
 
 struct ListedText {
   std::string text;

@@ -16,13 +16,11 @@
 namespace mlenv {
 namespace {
 
-using What = RequirementLine::What;
-
-constexpr std::string_view kSources =
+constexpr std::string_view kNameUnderSources =
     "name it under `sources: {pypi: […]}` of the recipe, which counts for all of it";
 
 /// pip's options, by their names.
-struct Option {
+struct PipOption {
   std::string_view name;
   std::string_view letter;
   bool has_value = true;
@@ -33,19 +31,19 @@ constexpr std::string_view kConstraint = "--constraint";
 constexpr std::string_view kAllHashed = "--require-hashes";
 constexpr std::string_view kHash = "--hash";
 constexpr std::string_view kEditable = "--editable";
-constexpr std::string_view kIndex = "--index-url";
+constexpr std::string_view kIndexUrl = "--index-url";
 constexpr std::string_view kExtraIndex = "--extra-index-url";
 constexpr std::string_view kFindLinks = "--find-links";
 constexpr std::string_view kNoIndex = "--no-index";
-constexpr std::array<Option, 22> kOptions = {
+constexpr std::array<PipOption, 22> kPipOptions = {
     {{kInclude, "-r", true, {}},
      {kConstraint, "-c", true, {}},
      {kAllHashed, {}, false, {}},
      {kHash, {}, true, {}},
      {"--only-binary", {}, true, {}},  // what mlenv does anyway
-     {kIndex, "-i", true, {}},
+     {kIndexUrl, "-i", true, {}},
      {kExtraIndex, {}, true, {}},
-     {"--pypi-url", {}, true, kSources},
+     {"--pypi-url", {}, true, kNameUnderSources},
      {kNoIndex, {}, false, {}},
      {kFindLinks, "-f", true, {}},
      {"--trusted-host", {}, true, "certificates are always checked; `SSL_CERT_FILE` names others"},
@@ -64,7 +62,6 @@ constexpr std::array<Option, 22> kOptions = {
      {"--build-constraint", {}, true, "mlenv installs wheels"},
      {"--uploaded-prior-to", {}, true, "write the versions that are meant"}}};
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_quote(char c) { return c == '"' || c == '\''; }
 
 /// An option's value as pip has it, which takes it apart as a shell does.
@@ -179,7 +176,7 @@ class LineReader {
     mistakes_.add(line, column, std::move(message));
     good_ = false;
   }
-  RequirementLine placed(What what, std::string text, std::size_t offset) const {
+  RequirementLine placed(LineKind what, std::string text, std::size_t offset) const {
     const auto [line, column] = line_.place(offset);
     return {what, std::move(text), {}, {}, {}, line, column, {}};
   }
@@ -199,7 +196,7 @@ class LineReader {
       mistake(start + wrong->offset, wrong->message);
       return;
     }
-    found_.push_back(placed(What::requirement, std::get<Requirement>(read).str(), start));
+    found_.push_back(placed(LineKind::requirement, std::get<Requirement>(read).str(), start));
     pinned_ = std::get<Requirement>(read).specifier.starts_with("==") &&
               std::get<Requirement>(read).specifier.find_first_of(",*") == std::string::npos;
     if (!std::get<Requirement>(read).address.empty()) {
@@ -227,7 +224,7 @@ class LineReader {
     if (address->kind != PackageAddress::Kind::path || address->is_wheel() || !name.empty()) {
       return false;
     }
-    RequirementLine line = placed(What::nameless, address->str(), start);
+    RequirementLine line = placed(LineKind::nameless, address->str(), start);
     line.extras = extras;
     if (semicolon < own.size()) line.marker = trim(own.substr(semicolon + 2));
     pinned_ = parse_release_file(address->file()).has_value();
@@ -260,7 +257,7 @@ class LineReader {
     const std::string_view whole = word();
     if (!good_) return;
     const std::string_view name = whole.substr(0, whole.find('='));
-    for (const Option& known : kOptions) {
+    for (const PipOption& known : kPipOptions) {
       const bool is_long = name == known.name;
       const bool is_short =
           !known.letter.empty() && whole.starts_with(known.letter) && !whole.starts_with("--");
@@ -282,7 +279,7 @@ class LineReader {
       return;
     }
     std::vector<std::string_view> names;
-    for (const Option& known : kOptions) names.push_back(known.name);
+    for (const PipOption& known : kPipOptions) names.push_back(known.name);
     mistake(start, name.starts_with('-')
                        ? fmt::format("unknown option `{}`{}", name, suggestion(name, names))
                        : fmt::format("`{}` stands after an option; a value with blanks is written "
@@ -290,7 +287,7 @@ class LineReader {
                                      whole));
   }
 
-  void take(const Option& option, const std::string& value, std::size_t start,
+  void take(const PipOption& option, const std::string& value, std::size_t start,
             std::size_t value_at) {
     if (option.has_value && value.empty()) {
       mistake(start, fmt::format("a value is missing after `{}`", option.name));
@@ -299,22 +296,22 @@ class LineReader {
     if (option.name == kHash) {
       hash(value, start, value_at);
     } else if (option.name == kInclude || option.name == kConstraint) {
-      const What what = option.name == kInclude ? What::include : What::constraints;
+      const LineKind what = option.name == kInclude ? LineKind::include : LineKind::constraints;
       found_.push_back(placed(what, value, value_at));
     } else if (option.name == kEditable) {
       requirement(value, value_at);
     } else if (option.name == kAllHashed) {
-      found_.push_back(placed(What::all_hashed, {}, start));
-    } else if (option.name == kIndex || option.name == kExtraIndex || option.name == kFindLinks ||
-               option.name == kNoIndex) {
-      found_.push_back(placed(What::index, value, option.has_value ? value_at : start));
+      found_.push_back(placed(LineKind::all_hashed, {}, start));
+    } else if (option.name == kIndexUrl || option.name == kExtraIndex ||
+               option.name == kFindLinks || option.name == kNoIndex) {
+      found_.push_back(placed(LineKind::index, value, option.has_value ? value_at : start));
       found_.back().option = option.name;
     }
   }
 
   void hash(std::string_view value, std::size_t start, std::size_t value_at) {
-    const bool follows = !found_.empty() && (found_.front().what == What::requirement ||
-                                             found_.front().what == What::nameless);
+    const bool follows = !found_.empty() && (found_.front().what == LineKind::requirement ||
+                                             found_.front().what == LineKind::nameless);
     if (!follows) {
       mistake(start, "`--hash` stands after the requirement that it is of");
       return;

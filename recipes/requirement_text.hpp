@@ -30,6 +30,8 @@ struct RequirementLine {
   std::string option{};          ///< of `index`: `--find-links`
 };
 
+using LineKind = RequirementLine::What;
+
 /// What is wrong, or cannot be honoured in a lock, goes to `mistakes`; the rest is in the answer.
 std::vector<RequirementLine> parse_requirement_lines(std::string_view text, Mistakes& mistakes);
 

@@ -30,7 +30,7 @@ std::string_view mode_of(FileKind kind) {
   return kind == FileKind::executable ? "100755" : "100644";
 }
 
-bool is_there(const fs::path& path) {
+bool is_still_there(const fs::path& path) {
   std::error_code unknown;
   return fs::exists(fs::symlink_status(path, unknown));
 }
@@ -47,9 +47,9 @@ auto unless_vanished(const fs::path& path, const Read& read) {
   try {
     return read();
   } catch (const Error& error) {
-    if (error.code() != "absent" && is_there(path)) throw;
+    if (error.code() != "absent" && is_still_there(path)) throw;
   } catch (const fs::filesystem_error&) {
-    if (is_there(path)) throw;
+    if (is_still_there(path)) throw;
   }
   throw vanished(path);
 }

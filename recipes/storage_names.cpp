@@ -9,10 +9,8 @@
 namespace mlenv {
 namespace {
 
-using Is = YamlNode::Kind;
-
 constexpr char kMark = '@';
-constexpr std::array<std::string_view, 1> kKeys = {"path"};
+constexpr std::array<std::string_view, 1> kStorageKeys = {"path"};
 
 /// Letters and digits, and within the name `.`, `_` and `-`.
 bool is_storage_name(std::string_view text) {
@@ -28,9 +26,9 @@ bool is_storage_name(std::string_view text) {
 
 /// The node that holds the path of one storage; nullptr: it has none.
 const YamlNode* path_node(ValueReader& values, const std::string& name, const YamlNode& node) {
-  if (node.kind != Is::map) return &node;
+  if (node.kind != YamlKind::map) return &node;
   const YamlNode* found = nullptr;
-  for (const auto& [key, value] : values.members(node, fmt::format("`{}`", name), kKeys)) {
+  for (const auto& [key, value] : values.members(node, fmt::format("`{}`", name), kStorageKeys)) {
     found = value;
   }
   if (found == nullptr) {
@@ -40,11 +38,11 @@ const YamlNode* path_node(ValueReader& values, const std::string& name, const Ya
 }
 
 /// Of `bert` in `@scratch/bert`.
-bool stays_below(std::string_view within) {
+bool stays_within(std::string_view within) {
   return within.empty() || is_clean_relative_path(within);
 }
 
-Error unknown(const std::string& name, const StorageNames& known) {
+Error unknown_storage(const std::string& name, const StorageNames& known) {
   std::vector<std::string> quoted;
   std::vector<std::string_view> names;
   for (const auto& [one, path] : known) {
@@ -99,8 +97,8 @@ StoragePlace storage_place(std::string_view source, const StorageNames& known) {
   std::string_view within = slash == std::string_view::npos ? "" : rest.substr(slash + 1);
   if (within.ends_with('/')) within.remove_suffix(1);
   const auto found = known.find(name);
-  if (found == known.end()) throw unknown(name, known);
-  if (!stays_below(within)) {
+  if (found == known.end()) throw unknown_storage(name, known);
+  if (!stays_within(within)) {
     throw usage_error("bad-mount", "`{}` is no folder of the storage `{}`", source, name)
         .hint(fmt::format("`@{}/FOLDER`, without `.`, `..` and empty parts", name));
   }

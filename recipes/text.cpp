@@ -132,6 +132,14 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
+bool says(std::string_view text, std::string_view words) {
+  return text.find(words) != std::string_view::npos;
+}
+
+bool is_among(std::span<const std::string_view> all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
 bool is_image_name(std::string_view text) {
   if (text.empty() || text.size() > 255) return false;
   const std::vector<std::string_view> parts = split(text, '/');

@@ -43,6 +43,10 @@ std::optional<MergeMarker> merge_marker(std::string_view text);
 std::string listed(const std::vector<std::string>& items, std::size_t most);
 std::string join(const std::vector<std::string>& parts, std::string_view between);
 bool all_digits(std::string_view text);
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+/// Whether `words` stand in it somewhere.
+bool says(std::string_view text, std::string_view words);
+bool is_among(std::span<const std::string_view> all, std::string_view one);
 
 // Grammars.
 

@@ -11,7 +11,7 @@
 namespace mlenv {
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr int kDeepestToml = 64;
 constexpr int kMostKeyParts = 32;
 constexpr std::string_view kTooDeep = "this is nested too deeply";
 
@@ -19,25 +19,25 @@ struct TooDeep {
   toml::source_position at;
 };
 
-TomlValue convert(const toml::node& node, int depth);
+TomlValue to_value(const toml::node& node, int depth);
 
 TomlValue convert_table(const toml::table& table, int depth) {
   TomlValue value;
   value.kind = TomlValue::Kind::table;
   for (const auto& [key, member] : table) {
-    value.members.emplace(key.str(), convert(member, depth + 1));
+    value.members.emplace(key.str(), to_value(member, depth + 1));
   }
   return value;
 }
 
-TomlValue convert(const toml::node& node, int depth) {
-  if (depth > kDeepest) throw TooDeep{node.source().begin};
+TomlValue to_value(const toml::node& node, int depth) {
+  if (depth > kDeepestToml) throw TooDeep{node.source().begin};
   TomlValue value;
   if (const toml::table* table = node.as_table()) {
     value = convert_table(*table, depth);
   } else if (const toml::array* array = node.as_array()) {
     value.kind = TomlValue::Kind::list;
-    for (const toml::node& item : *array) value.items.push_back(convert(item, depth + 1));
+    for (const toml::node& item : *array) value.items.push_back(to_value(item, depth + 1));
   } else if (const auto* text = node.as_string()) {
     value.kind = TomlValue::Kind::text;
     value.text = text->get();
@@ -207,6 +207,13 @@ std::string toml_text(std::string_view text) {
     }
   }
   return quoted + '"';
+}
+
+std::string toml_list(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  quoted.reserve(texts.size());
+  for (const std::string& text : texts) quoted.push_back(toml_text(text));
+  return '[' + join(quoted, ", ") + ']';
 }
 
 std::string toml_key(std::string_view key) {

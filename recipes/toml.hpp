@@ -27,6 +27,8 @@ struct TomlValue {
   const TomlValue* find(const std::string& key) const;
 };
 
+using TomlKind = TomlValue::Kind;
+
 /// A file that is read, and what is said of its mistakes.
 struct TomlFile {
   fs::path shown_path;
@@ -44,6 +46,8 @@ TomlValue parse_toml(const TomlFile& file);
 
 /// A quoted basic string.
 std::string toml_text(std::string_view text);
+/// A list of such strings, in one line.
+std::string toml_list(const std::vector<std::string>& texts);
 /// A key, quoted where it must be.
 std::string toml_key(std::string_view key);
 

@@ -12,23 +12,20 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-using Text = std::shared_ptr<const RequirementsText>;
-
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kUvLockVersion = 1;
 
 class UvLock {
  public:
-  UvLock(const RequirementFolder& folder, const RequirementSource& source, Text file,
+  UvLock(const RequirementFolder& folder, const RequirementSource& source, ListedFile file,
          RequirementLists& lists)
       : folder_(folder), source_(source), lists_(lists), toml_(std::move(file)) {}
 
   void read() {
     const TomlValue& root = toml_.root();
-    const TomlValue& version = reader().member(root, "version", Is::integer);
-    if (version.integer != kVersion) {
+    const TomlValue& version = reader().member(root, "version", TomlKind::integer);
+    if (version.integer != kUvLockVersion) {
       reader().fail(version, fmt::format("this is format {} of uv.lock, mlenv reads {}",
-                                         version.integer, kVersion));
+                                         version.integer, kUvLockVersion));
     }
     if (const TomlValue* conflicts = root.find("conflicts")) {
       reader().fail(*conflicts,
@@ -39,7 +36,7 @@ class UvLock {
     read_packages();
     const TomlValue& own = project();
     own_ = &own;
-    take(reader().optional_member(own, "dependencies", Is::list));
+    take(reader().optional_member(own, "dependencies", TomlKind::list));
     choose(own, "optional-dependencies", source_.extras, "extra");
     choose(own, "dev-dependencies", source_.groups, "group");
   }
@@ -48,10 +45,10 @@ class UvLock {
   const TomlReader& reader() const { return toml_.reader(); }
 
   void read_packages() {
-    const TomlValue* all = reader().optional_member(toml_.root(), "package", Is::list);
+    const TomlValue* all = reader().optional_member(toml_.root(), "package", TomlKind::list);
     if (all == nullptr) return;
     for (const TomlValue& one : all->items) {
-      if (one.kind != Is::table) reader().fail(one, "a package is a table");
+      if (one.kind != TomlKind::table) reader().fail(one, "a package is a table");
       by_name_[reader().text(one, "name")].push_back(&one);
     }
   }
@@ -60,7 +57,7 @@ class UvLock {
   const TomlValue& project() const {
     for (const auto& [name, packages] : by_name_) {
       for (const TomlValue* one : packages) {
-        const TomlValue& source = reader().member(*one, "source", Is::table);
+        const TomlValue& source = reader().member(*one, "source", TomlKind::table);
         for (const char* key : {"virtual", "editable", "directory"}) {
           if (reader().optional_text(source, key) == ".") return *one;
         }
@@ -73,7 +70,7 @@ class UvLock {
 
   void choose(const TomlValue& own, const std::string& key, const std::vector<Placed>& wanted,
               std::string_view what) {
-    const TomlValue* table = reader().optional_member(own, key, Is::table);
+    const TomlValue* table = reader().optional_member(own, key, TomlKind::table);
     for (const Placed& one : wanted) {
       const TomlValue* list = nullptr;
       std::vector<std::string_view> names;
@@ -87,7 +84,7 @@ class UvLock {
         folder_.fail(one, fmt::format("`{}` has no {} `{}`{}", source_.file.text, what, one.text,
                                       suggestion(one.text, names)));
       }
-      if (list->kind != Is::list) reader().fail(*list, "dependencies are a list");
+      if (list->kind != TomlKind::list) reader().fail(*list, "dependencies are a list");
       take(list);
     }
   }
@@ -96,7 +93,7 @@ class UvLock {
   void take(const TomlValue* list, const std::string& condition = {}) {
     if (list == nullptr) return;
     for (const TomlValue& one : list->items) {
-      if (one.kind != Is::table) reader().fail(one, "a dependency is a table");
+      if (one.kind != TomlKind::table) reader().fail(one, "a dependency is a table");
       Requirement wanted;
       wanted.name = reader().text(one, "name");
       wanted.extras = reader().texts(one, "extra");
@@ -114,10 +111,11 @@ class UvLock {
 
   /// Groups and extras that name the project's own, as in `dev = ["project[test]"]`.
   void take_own_extras(const Requirement& wanted) {
-    const TomlValue* table = reader().optional_member(*own_, "optional-dependencies", Is::table);
+    const TomlValue* table =
+        reader().optional_member(*own_, "optional-dependencies", TomlKind::table);
     for (const std::string& extra : wanted.extras) {
       if (table == nullptr || !own_extras_.emplace(extra, wanted.marker).second) continue;
-      take(reader().optional_member(*table, extra, Is::list), wanted.marker);
+      take(reader().optional_member(*table, extra, TomlKind::list), wanted.marker);
     }
   }
 
@@ -150,26 +148,26 @@ class UvLock {
              std::vector<const TomlValue*>& dependencies) {
     if (seen_.insert({&package, ""}).second) {
       if (&package != own_) pin(package);
-      append(reader().optional_member(package, "dependencies", Is::list), dependencies);
+      append(reader().optional_member(package, "dependencies", TomlKind::list), dependencies);
     }
     const TomlValue* optional =
-        reader().optional_member(package, "optional-dependencies", Is::table);
+        reader().optional_member(package, "optional-dependencies", TomlKind::table);
     for (const std::string& extra : extras) {
       if (optional == nullptr || !seen_.insert({&package, extra}).second) continue;
-      append(reader().optional_member(*optional, extra, Is::list), dependencies);
+      append(reader().optional_member(*optional, extra, TomlKind::list), dependencies);
     }
   }
 
   void append(const TomlValue* list, std::vector<const TomlValue*>& dependencies) const {
     if (list == nullptr) return;
     for (const TomlValue& one : list->items) {
-      if (one.kind != Is::table) reader().fail(one, "a dependency is a table");
+      if (one.kind != TomlKind::table) reader().fail(one, "a dependency is a table");
       dependencies.push_back(&one);
     }
   }
 
   void pin(const TomlValue& package) {
-    const TomlValue& source = reader().member(package, "source", Is::table);
+    const TomlValue& source = reader().member(package, "source", TomlKind::table);
     Requirement made;
     made.name = reader().text(package, "name");
     if (source.find("registry") == nullptr) {
@@ -220,16 +218,16 @@ class UvLock {
 
   std::set<std::string> hashes(const TomlValue& package) const {
     std::vector<const TomlValue*> files;
-    if (const auto* source = reader().optional_member(package, "sdist", Is::table)) {
+    if (const auto* source = reader().optional_member(package, "sdist", TomlKind::table)) {
       files.push_back(source);
     }
-    if (const auto* wheels = reader().optional_member(package, "wheels", Is::list)) {
+    if (const auto* wheels = reader().optional_member(package, "wheels", TomlKind::list)) {
       for (const TomlValue& wheel : wheels->items) files.push_back(&wheel);
     }
     std::set<std::string> found;
     const TomlValue* other = nullptr;
     for (const TomlValue* file : files) {
-      if (file->kind != Is::table) reader().fail(*file, "a wheel is a table");
+      if (file->kind != TomlKind::table) reader().fail(*file, "a wheel is a table");
       const std::string hash = reader().optional_text(*file, "hash");
       if (hash.empty()) continue;
       const TomlValue& at = *file->find("hash");

@@ -19,6 +19,8 @@ struct YamlNode {
   std::vector<YamlMember> members;  ///< of a map, in file order, duplicates kept
 };
 
+using YamlKind = YamlNode::Kind;
+
 struct YamlMember {
   YamlNode key;
   YamlNode value;

@@ -9,10 +9,6 @@
 namespace mlenv {
 namespace {
 
-bool says(std::string_view text, std::string_view words) {
-  return text.find(words) != std::string_view::npos;
-}
-
 std::string_view from_column(std::string_view line, int column) {
   return line.substr(std::min(line.size(), static_cast<std::size_t>(std::max(column, 1)) - 1));
 }

@@ -15,9 +15,9 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;
+constexpr std::uint64_t kMostFileBytes = std::uint64_t{16} << 20U;
 
-bool is_own_file(const struct stat& info) {
+bool is_own_regular(const struct stat& info) {
   return S_ISREG(info.st_mode) && info.st_uid == ::geteuid();
 }
 
@@ -55,10 +55,10 @@ std::optional<std::string> OwnFolder::read(const std::string& name) const {
   if (!fd_) return std::nullopt;
   const Fd file{::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
   struct stat info {};
-  if (!file || ::fstat(file.get(), &info) != 0 || !is_own_file(info)) return std::nullopt;
+  if (!file || ::fstat(file.get(), &info) != 0 || !is_own_regular(info)) return std::nullopt;
   try {
     FdSource source{file.get()};
-    return read_all(source, kMostBytes);
+    return read_all(source, kMostFileBytes);
   } catch (const Error& error) {
     log::debug("`{}` is not remembered: {}", name, error.what());
     return std::nullopt;
@@ -85,7 +85,7 @@ void OwnFolder::forget_older_than(std::chrono::hours age) const {
         ::fstatat(fd_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
       continue;
     }
-    if (is_own_file(info) && info.st_mtime < oldest) ::unlinkat(fd_.get(), name.c_str(), 0);
+    if (is_own_regular(info) && info.st_mtime < oldest) ::unlinkat(fd_.get(), name.c_str(), 0);
   }
 }
 

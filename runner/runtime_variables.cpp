@@ -9,8 +9,8 @@ namespace mlenv {
 namespace {
 
 /// Programs and libraries that they start and load, folders of theirs, language.
-constexpr std::array<std::string_view, 6> kAll{"PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR",
-                                               "LANG", "LANGUAGE"};
+constexpr std::array<std::string_view, 6> kAllNames{"PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR",
+                                                    "LANG", "LANGUAGE"};
 constexpr std::array<std::string_view, 2> kAllPrefixes{"XDG_", "LC_"};
 
 /// Who asks, a daemon elsewhere and the way to it, systemd's session for control groups.
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 4> kEnginePrefixes{"DOCKER_", "CONTAINER"
                                                           "_CONTAINERS_"};
 
 template <std::size_t Count>
-bool has(const std::array<std::string_view, Count>& names, std::string_view name) {
+bool contains_name(const std::array<std::string_view, Count>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -37,8 +37,8 @@ bool begins(const std::array<std::string_view, Count>& prefixes, std::string_vie
 }  // namespace
 
 bool is_runtime_variable(Starts what, std::string_view name) {
-  if (has(kAll, name) || begins(kAllPrefixes, name)) return true;
-  return what == Starts::engine && (has(kEngine, name) || begins(kEnginePrefixes, name));
+  if (contains_name(kAllNames, name) || begins(kAllPrefixes, name)) return true;
+  return what == Starts::engine && (contains_name(kEngine, name) || begins(kEnginePrefixes, name));
 }
 
 std::vector<std::string> runtime_variables(Starts what) {

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs them all. Usage:
-#   tests/run.sh [--long] [--only PATTERN]…
+#   tests/run.sh [--long] [--resume] [--only PATTERN]…
+#   tests/run.sh --quick [COMMIT]
 # --long fuzzes and kills for longer, and runs thread-sanitised unit tests and a browser too; --only takes areas or tests
-# whose name (AREA/TEST) matches the shell pattern, as `--only lint`, `--only 'e2e/jax-*'`.
+# whose name (AREA/TEST) matches the shell pattern, as `--only lint`, `--only 'e2e/jax-*'`. --resume goes on with a run
+# of the same sources that was interrupted. --quick: unit tests of what changed since COMMIT, goldens, three scenarios.
 # Ends with one line, `N passed, N failed, N skipped`; exit 1 on a failure, or on a skip that
 # tests/allowed-skips does not name. tests/README.md tells more.
 set -euo pipefail
@@ -10,30 +12,52 @@ cd "$(dirname "$0")/.."
 root=$PWD
 # shellcheck source=tests/support/areas.sh
 . tests/support/areas.sh
+# shellcheck source=tests/support/report.sh
+. tests/support/report.sh
+# shellcheck source=tests/support/resume.sh
+. tests/support/resume.sh
+# shellcheck source=tests/support/quick.sh
+. tests/support/quick.sh
 
 long=0
+quick=0
+resume=0
+since=
+filter=
 only=()
 while [ $# -gt 0 ]; do
   case $1 in
     --long) long=1 ;;
+    --resume) resume=1 ;;
+    --quick)
+      quick=1
+      if [[ -n ${2:-} && $2 != -* ]]; then
+        since=$2
+        shift
+      fi
+      ;;
     --only)
       only+=("${2:?--only needs a pattern}")
       shift
       ;;
     *)
-      sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+      sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
       exit 2
       ;;
   esac
   shift
 done
 export MLENV_TEST_LONG=$long
+if [ "$quick" = 1 ]; then
+  filter=$(unit_filter "${since:-$(usual_since)}")
+  only=(golden "${quick_scenarios[@]}")
+  if [ -n "$filter" ]; then only+=(unit); fi
+fi
 
 work=$root/build/test-run
+[ "$quick" = 0 ] || work=$root/build/test-quick
 results=$work/results
-rm -rf "$work"
-mkdir -p "$work"
-: >"$results"
+begin_results "$resume"
 trap 'finish $?' EXIT
 trap 'exit 130' INT TERM
 
@@ -54,7 +78,8 @@ step_if lint/rules .ci/rules
 step_if lint/programs .ci/programs
 step_if lint/shellcheck .ci/shellcheck
 
-beside_scenarios
+if [ "$quick" = 1 ] && [ -n "$filter" ]; then build_folder asan build/asan mlenv_unit; fi
+[ "$quick" = 1 ] || beside_scenarios
 
 area golden
 goldens
@@ -66,7 +91,7 @@ area beside
 join_beside
 
 area unit
-if wanted unit; then unit_tests unit "$root/build/asan/tests/mlenv_unit"; fi
+if wanted unit; then unit_tests unit "$root/build/asan/tests/mlenv_unit" ${filter:+"$filter"}; fi
 
 area fuzz
 if wanted fuzz; then fuzz_targets $((long ? 300 : 20)); fi

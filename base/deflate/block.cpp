@@ -11,14 +11,6 @@ namespace {
 
 constexpr unsigned kCodeLimit = 15;
 constexpr unsigned kCodeLengthLimit = 7;
-constexpr std::size_t kCodeLengthSymbols = 19;
-constexpr std::size_t kStoredLimit = 65535;
-/// The order in which code-length code lengths are sent (RFC 1951 §3.2.7).
-constexpr std::array<std::uint8_t, kCodeLengthSymbols> kCodeLengthOrder{
-    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
-constexpr std::uint64_t kTypeStored = 0;
-constexpr std::uint64_t kTypeFixed = 1;
-constexpr std::uint64_t kTypeDynamic = 2;
 
 /// Code lengths of both alphabets. The fixed code has two more literal symbols than can occur.
 struct Lengths {

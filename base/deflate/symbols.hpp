@@ -15,6 +15,16 @@ inline constexpr std::size_t kEndOfBlock = 256;
 inline constexpr std::size_t kLengthSymbols = 29;
 inline constexpr std::size_t kLitLenSymbols = kEndOfBlock + 1 + kLengthSymbols;
 inline constexpr std::size_t kDistanceSymbols = 30;
+inline constexpr std::size_t kCodeLengthSymbols = 19;
+/// The order in which code-length code lengths are sent (RFC 1951 §3.2.7).
+inline constexpr std::array<std::uint8_t, kCodeLengthSymbols> kCodeLengthOrder{
+    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+
+/// A block's type, and how much a stored one holds (RFC 1951 §3.2.3, §3.2.4).
+inline constexpr unsigned kTypeStored = 0;
+inline constexpr unsigned kTypeFixed = 1;
+inline constexpr unsigned kTypeDynamic = 2;
+inline constexpr std::size_t kStoredLimit = 65535;
 
 /// One symbol of a length or distance alphabet: the first value it stands for and how many extra
 /// bits choose among the values that follow.

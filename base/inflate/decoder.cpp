@@ -9,7 +9,12 @@
 namespace mlenv::inflate {
 namespace {
 
+using deflate::kCodeLengthOrder;
+using deflate::kCodeLengthSymbols;
 using deflate::kMaxMatch;
+using deflate::kTypeDynamic;
+using deflate::kTypeFixed;
+using deflate::kTypeStored;
 using deflate::kWindow;
 
 constexpr std::size_t kInputBytes = std::size_t{128} << 10;
@@ -28,12 +33,6 @@ constexpr std::size_t kTurnInput = 32;
 /// What one turn may write: three literals, or a match and what its copy writes beyond.
 constexpr std::size_t kTurnOutput = kMaxMatch + 64;
 
-constexpr unsigned kTypeStored = 0;
-constexpr unsigned kTypeFixed = 1;
-constexpr unsigned kTypeDynamic = 2;
-constexpr std::size_t kCodeLengthSymbols = 19;
-constexpr std::array<std::uint8_t, kCodeLengthSymbols> kCodeLengthOrder{
-    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
 /// Alphabets as the fixed code has them, with two symbols each that stand for nothing.
 constexpr std::size_t kLitLenAlphabet = 288;
 constexpr std::size_t kDistanceAlphabet = 32;
@@ -119,6 +118,10 @@ struct Turn {
   const Entry* distances;
   std::uint64_t taken = 0;  ///< `bits` before the last entry was taken
 
+  [[gnu::always_inline]] bool may_go_on(const std::uint8_t* in_limit,
+                                        const std::uint8_t* out_limit) const {
+    return in < in_limit && out < out_limit;
+  }
   [[gnu::always_inline]] void load() {
     bits |= load64(in) << (count & 63U);
     in += 7 - (count >> 3U & 7U);
@@ -411,8 +414,7 @@ bool Decoder::read_lengths(std::span<std::uint8_t> lengths) {
   const auto* const window = reinterpret_cast<const std::uint8_t*>(window_.data());
   const std::uint8_t* const out_limit = out_limit_;
   Turn turn{in_, bits_, count_, out_, litlen_.data(), distance_.data()};
-  const auto may_go_on = [&] { return turn.in < in_limit && turn.out < out_limit; };
-  if (!may_go_on()) return State::going;
+  if (!turn.may_go_on(in_limit, out_limit)) return State::going;
   State state = State::going;
   turn.load();
   Entry entry = turn.look_up();
@@ -428,7 +430,7 @@ bool Decoder::read_lengths(std::span<std::uint8_t> lengths) {
       state = State::malformed;
       break;
     }
-  } while (may_go_on());
+  } while (turn.may_go_on(in_limit, out_limit));
   in_ = turn.in;
   bits_ = turn.bits;
   count_ = turn.count & 63U;

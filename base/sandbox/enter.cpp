@@ -29,8 +29,9 @@ struct Device {
   unsigned major;
   unsigned minor;
 };
-constexpr std::array kDevices{Device{"null", 1, 3},   Device{"zero", 1, 5},    Device{"full", 1, 7},
-                              Device{"random", 1, 8}, Device{"urandom", 1, 9}, Device{"tty", 5, 0}};
+constexpr std::array kDeviceNodes{Device{"null", 1, 3},    Device{"zero", 1, 5},
+                                  Device{"full", 1, 7},    Device{"random", 1, 8},
+                                  Device{"urandom", 1, 9}, Device{"tty", 5, 0}};
 
 struct Link {
   const char* name;
@@ -147,7 +148,7 @@ std::vector<Scaffold::Part> Scaffold::prepare(const SandboxCommand& command) {
   constexpr unsigned kQuiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
   parts.push_back({new_mount("proc", {}, kQuiet), "/proc"});
   parts.push_back({new_mount("tmpfs", {{"mode", "0755"}}, MOUNT_ATTR_NOSUID), "/dev"});
-  for (const Device& device : kDevices) {
+  for (const Device& device : kDeviceNodes) {
     const std::string path = fmt::format("/dev/{}", device.name);
     if (::access(path.c_str(), F_OK) == 0) parts.push_back(clone(path, path, false));
   }
@@ -210,7 +211,7 @@ void Scaffold::hide(const std::string& path) {
 }
 
 void Scaffold::make_devices() {
-  for (const Device& device : kDevices) {
+  for (const Device& device : kDeviceNodes) {
     const std::string path = fmt::format("/dev/{}", device.name);
     if (::mknod(path.c_str(), S_IFCHR | 0666, ::makedev(device.major, device.minor)) == 0) {
       (void)::chmod(path.c_str(), 0666);

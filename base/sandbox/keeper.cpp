@@ -40,7 +40,6 @@
 namespace mlenv::sandbox {
 namespace {
 
-constexpr int kOwnFailure = 125;
 constexpr rlim_t kProgramFiles = 4096;  // fixed: some programs close all that there could be
 
 struct SocketPair {
@@ -131,7 +130,7 @@ void drop_capabilities() {
 /// the filter alone.
 void leave_keyring() { (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr); }
 
-void start(const Plan& plan, const Fd& socket) {
+void start_program(const Plan& plan, const Fd& socket) {
   const SandboxCommand& command = plan.command;
   if (plan.way == Way::change_root) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::setsid();
@@ -154,7 +153,7 @@ void start(const Plan& plan, const Fd& socket) {
 
 [[noreturn]] void run_program(const Plan& plan, const Fd& socket, const Fd& report) {
   try {
-    start(plan, socket);
+    start_program(plan, socket);
     ::_exit(0);
   } catch (const Error& error) {
     report_error(report.get(), error);
@@ -176,7 +175,7 @@ Fd watch_children() {
 }
 
 /// The program's status once it has ended.
-std::optional<int> reap(int signals, pid_t program) {
+std::optional<int> reap_all(int signals, pid_t program) {
   signalfd_siginfo info{};
   while (::read(signals, &info, sizeof info) > 0) {
   }
@@ -264,7 +263,7 @@ std::optional<int> serve_until_end(pid_t program, int signals, Supervisor* super
     if (ready <= 0) continue;
     if (supervisor != nullptr && (fds[1].revents & POLLIN) != 0) supervisor->serve();
     if (fds[0].revents == 0) continue;
-    if (const std::optional<int> status = reap(signals, program)) return *status;
+    if (const std::optional<int> status = reap_all(signals, program)) return *status;
   }
 }
 

@@ -11,8 +11,6 @@
 namespace mlenv::sandbox {
 namespace {
 
-FileId id_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
-
 Fd open_in(int root, const std::string& path) {
   const std::size_t start = path.find_first_not_of('/');
   const std::string relative = start == std::string::npos ? "." : path.substr(start);

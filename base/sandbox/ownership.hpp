@@ -19,6 +19,8 @@ struct FileId {
   friend bool operator==(const FileId&, const FileId&) = default;
 };
 
+inline FileId id_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
+
 struct FileIdHash {
   std::size_t operator()(const FileId& id) const noexcept {
     return static_cast<std::size_t>(id.inode * 0x9E3779B97F4A7C15U ^ id.device);

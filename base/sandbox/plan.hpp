@@ -18,6 +18,9 @@ inline constexpr int kPlanFd = 3;
 inline constexpr int kReportFd = 4;  ///< takes one encoded Error; closed by the program's execve
 inline constexpr int kResultFd = 5;  ///< takes one encoded Result; recorded runs only
 
+/// Status of a half that could not do its own work.
+inline constexpr int kOwnFailure = 125;
+
 /// How the tree becomes `/`.
 enum class Way { namespaces, change_root };
 

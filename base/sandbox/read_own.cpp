@@ -15,7 +15,7 @@
 namespace mlenv {
 namespace {
 
-void write_setting(const char* path, const std::string& text) {
+void write_namespace_setting(const char* path, const std::string& text) {
   const Fd fd = open_file(path, O_WRONLY);
   write_all(fd.get(), as_bytes(text));
 }
@@ -47,9 +47,9 @@ bool read_own_past_modes() {
     log::debug("modes of one's own files are heeded: unshare: {}", errno_text(errno));
     return false;
   }
-  write_setting("/proc/self/setgroups", "deny");
-  write_setting("/proc/self/uid_map", fmt::format("{0} {0} 1", user));
-  write_setting("/proc/self/gid_map", fmt::format("{0} {0} 1", group));
+  write_namespace_setting("/proc/self/setgroups", "deny");
+  write_namespace_setting("/proc/self/uid_map", fmt::format("{0} {0} 1", user));
+  write_namespace_setting("/proc/self/gid_map", fmt::format("{0} {0} 1", group));
   keep_one_capability(CAP_DAC_READ_SEARCH);
   return true;
 }

@@ -19,7 +19,6 @@ namespace {
 using sandbox::Plan;
 using sandbox::Result;
 using sandbox::Way;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kOutputLimit = std::size_t{8} << 20U;
 constexpr std::uint64_t kMessageLimit = std::uint64_t{256} << 20U;
@@ -78,10 +77,12 @@ class OutputTail {
       : pipe_(std::move(pipe)), listener_(listener) {}
 
   /// False when the time is up first.
-  bool read_until(Clock::time_point end) {
+  bool read_until(std::chrono::steady_clock::time_point end) {
     std::array<char, 65536> buffer{};
     while (true) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now())
+              .count();
       pollfd fd{pipe_.get(), POLLIN, 0};
       const int ready =
           ::poll(&fd, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000)));
@@ -132,7 +133,7 @@ Sandbox::Sandbox(const SandboxCommand& command)
 RecordedRun run_recorded(const SandboxCommand& command, const Owners& initial,
                          std::chrono::milliseconds deadline,
                          const std::function<void(std::string_view)>& output) {
-  const auto end = Clock::now() + deadline;
+  const auto end = std::chrono::steady_clock::now() + deadline;
   Plan plan{.command = command, .recorded = true, .initial = initial};
   Pipe pipe = make_pipe();
   plan.command.stdout_fd = pipe.write_end.get();
@@ -143,7 +144,8 @@ RecordedRun run_recorded(const SandboxCommand& command, const Owners& initial,
 
   OutputTail tail{std::move(pipe.read_end), output};
   const bool closed = tail.read_until(end);
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
   const std::optional<Exit> exit =
       closed ? child.wait(std::max(left, std::chrono::milliseconds{0})) : std::nullopt;
   if (!exit) {

@@ -24,7 +24,6 @@
 namespace mlenv::sandbox {
 namespace {
 
-constexpr int kOwnFailure = 125;
 constexpr std::uint64_t kPlanLimit = std::uint64_t{256} << 20U;
 
 Plan read_plan() {

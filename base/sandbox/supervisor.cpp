@@ -31,8 +31,6 @@ constexpr std::size_t kAccessLimit = 65536;        // XATTR_SIZE_MAX
 constexpr std::size_t kAttributeNameLimit = 256;   // XATTR_NAME_MAX and the NUL
 constexpr std::size_t kCapabilityBytesLimit = 24;  // struct vfs_ns_cap_data
 
-FileId id_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
-
 std::optional<std::uint32_t> given(std::uint64_t id) {
   const auto value = static_cast<std::uint32_t>(id);
   if (value == UINT32_MAX) return std::nullopt;

@@ -17,11 +17,11 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kSchema = "mlenv.bytecode/1";
-constexpr std::size_t kBatchBytes = std::size_t{1} << 20;         // of source
-constexpr std::uint64_t kOwnLayerBytes = std::uint64_t{2} << 20;  // compressed
+constexpr std::string_view kSegmentSchema = "mlenv.bytecode/1";
+constexpr std::size_t kBatchBytes = std::size_t{1} << 20;                 // of source
+constexpr std::uint64_t kOwnBytecodeLayerBytes = std::uint64_t{2} << 20;  // compressed
 
-struct Source {
+struct ModuleSource {
   const InstalledFile* file;
   std::string pyc;  ///< where its bytecode goes
 };
@@ -37,7 +37,7 @@ struct Compilation {
   Compilation(SegmentJob what, std::function<void(Segment)> then)
       : job(std::move(what)), done(std::move(then)) {}
   SegmentJob job;
-  std::vector<Source> sources;                               // in the order of `pyc`
+  std::vector<ModuleSource> sources;                         // in the order of `pyc`
   std::vector<std::pair<std::size_t, std::size_t>> batches;  // [first, last) of sources
   std::vector<Part> parts;                                   // one a batch
   std::mutex mutex;                                          // guards `folders`
@@ -69,7 +69,7 @@ void find_sources(Compilation& work) {
     if (!paths.contains(pyc)) work.sources.push_back({&file, std::move(pyc)});
   }
   std::sort(work.sources.begin(), work.sources.end(),
-            [](const Source& a, const Source& b) { return a.pyc < b.pyc; });
+            [](const ModuleSource& a, const ModuleSource& b) { return a.pyc < b.pyc; });
   std::uint64_t bytes = 0;
   std::size_t first = 0;
   for (std::size_t i = 0; i < work.sources.size(); ++i) {
@@ -132,7 +132,7 @@ void remember_segment(Store& store, const Digest& key, const Segment& segment) {
                         {"tar_bytes", segment.tar_bytes},
                         {"folders", segment.folders}};
   if (segment.blob) record["blob"] = segment.blob->str();
-  remember(store, key, kSchema, std::move(record));
+  remember(store, key, kSegmentSchema, std::move(record));
 }
 
 Segment finish_segment(Compilation& work, Store& store) {
@@ -161,7 +161,7 @@ Error damaged(std::string why) {
 }
 
 void add_segment(LayerWriter& writer, const Segment& segment, const Store& store) {
-  const std::unique_ptr<mlenv::Source> compressed = store.open(*segment.blob);
+  const std::unique_ptr<Source> compressed = store.open(*segment.blob);
   std::uint64_t tar_bytes = 0;
   try {
     tar_bytes = writer.add_segment(*segment.blob, segment.size_bytes, *compressed);
@@ -179,7 +179,7 @@ void add_segment(LayerWriter& writer, const Segment& segment, const Store& store
 
 std::optional<Segment> find_segment(const Store& store, const Digest& key) {
   Segment segment;
-  const bool known = recall(store, key, kSchema, [&](const nlohmann::json& record) {
+  const bool known = recall(store, key, kSegmentSchema, [&](const nlohmann::json& record) {
     if (!record.at("blob").is_null())
       segment.blob = Digest::parse(record.at("blob").get<std::string>());
     segment.size_bytes = record.at("size_bytes").get<std::uint64_t>();
@@ -205,7 +205,7 @@ void make_segment(const SegmentJob& job, const SegmentTools& tools,
   }
 }
 
-bool has_own_layer(const Segment& segment) { return segment.size_bytes >= kOwnLayerBytes; }
+bool has_own_layer(const Segment& segment) { return segment.size_bytes >= kOwnBytecodeLayerBytes; }
 
 Layer make_bytecode_layer(const std::vector<const Segment*>& segments, std::string title,
                           std::int64_t epoch, Store& store, bool unpack) {

@@ -1,8 +1,7 @@
 #include "builder/debian/configure.hpp"
 
-#include <sys/stat.h>
+#include <sys/types.h>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -11,11 +10,12 @@
 #include "builder/debian/beneath.hpp"
 #include "builder/debian/database.hpp"
 #include "builder/debian/output.hpp"
+#include "builder/debian/tree.hpp"
 
 namespace mlenv::debian {
 namespace {
 
-constexpr std::chrono::minutes kDeadline{30};
+constexpr std::chrono::minutes kScriptsDeadline{30};
 
 /// As dpkg runs a preinst script before it unpacks (debian-policy 6.5): from tmp.ci, where the
 /// package's other control files lie too. Arguments: info name, package, architecture.
@@ -38,11 +38,6 @@ preinst() {
 std::string running_version(const std::vector<Package>& packages) {
   const auto dpkg = std::ranges::find(packages, "dpkg", &Package::name);
   return dpkg == packages.end() ? std::string() : dpkg->version;
-}
-
-void put(const fs::path& path, std::string_view text, mode_t mode) {
-  write_file(path, text, false);
-  if (::chmod(path.c_str(), mode) != 0) throw os_error(errno, "cannot write `{}`", path.string());
 }
 
 }  // namespace
@@ -75,7 +70,7 @@ Configurator::Configurator(fs::path root, std::int64_t epoch, const std::vector<
 void Configurator::prepare() {
   const auto place = [&](const char* path, std::string_view text, mode_t mode) {
     if (fs::exists(fs::symlink_status(root_ / path))) return;
-    put(root_ / path, text, mode);
+    write_with_mode(root_ / path, text, mode);
     temporary_.push_back(root_ / path);
   };
   place("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0755);
@@ -102,9 +97,9 @@ void Configurator::run(const std::string& script, Configured& state, Activity& a
     command.env.emplace_back(variable);
   }
   command.env.push_back("DPKG_RUNNING_VERSION=" + running_version(packages_));
-  RecordedRun result = run_recorded(command, state.owners, kDeadline, [&](std::string_view text) {
-    activity.advance(count_set_up(text));
-  });
+  RecordedRun result =
+      run_recorded(command, state.owners, kScriptsDeadline,
+                   [&](std::string_view text) { activity.advance(count_set_up(text)); });
   if (result.exit.code != 0) throw configuration_error(result.output, result.exit.code);
   require_real_folders(root_);
   for (const Complaint& complaint : complaints(result.output)) {

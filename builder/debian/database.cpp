@@ -14,11 +14,6 @@
 namespace mlenv::debian {
 namespace {
 
-void put(const fs::path& path, std::string_view text, mode_t mode) {
-  write_file(path, text, false);
-  if (::chmod(path.c_str(), mode) != 0) throw os_error(errno, "cannot write `{}`", path.string());
-}
-
 /// Paths as the archive has them, without those that another package took over.
 std::string file_list(const Package& package, const std::set<std::string>& lost) {
   std::string list;
@@ -63,13 +58,13 @@ void write_database(Tree& tree, const std::vector<Package>& packages) {
     const std::string base = package.info_name();
     for (const auto& [name, file] : package.control) {
       if (name != "control")
-        put(folder / "info" / fmt::format("{}.{}", base, name), file.text, file.mode);
+        write_with_mode(folder / "info" / fmt::format("{}.{}", base, name), file.text, file.mode);
       if (package.control.contains("preinst")) {
         make_folders(tree.root() / kPreinstFolder / base);
-        put(tree.root() / kPreinstFolder / base / name, file.text, file.mode);
+        write_with_mode(tree.root() / kPreinstFolder / base / name, file.text, file.mode);
       }
     }
-    put(folder / "info" / (base + ".list"), file_list(package, tree.lost(i)), 0644);
+    write_with_mode(folder / "info" / (base + ".list"), file_list(package, tree.lost(i)), 0644);
     stanzas[{package.name, package.architecture}] = status_stanza(tree, package);
   }
   std::string status;
@@ -78,9 +73,9 @@ void write_database(Tree& tree, const std::vector<Package>& packages) {
     status += stanza;
   }
   status += '\n';
-  put(folder / "status", status, 0644);
-  put(folder / "available", "", 0644);
-  put(folder / "info/format", "1\n", 0644);
+  write_with_mode(folder / "status", status, 0644);
+  write_with_mode(folder / "available", "", 0644);
+  write_with_mode(folder / "info/format", "1\n", 0644);
 }
 
 }  // namespace mlenv::debian

@@ -10,7 +10,7 @@
 namespace mlenv::debian {
 namespace {
 
-constexpr std::size_t kShownLines = 12;
+constexpr std::size_t kShownDpkgLines = 12;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -63,7 +63,7 @@ Error configuration_error(std::string_view output, int status) {
   }
   // What the script said comes before dpkg's verdict.
   const auto end = known ? found : lines.end();
-  const auto count = std::min<std::ptrdiff_t>(end - lines.begin(), kShownLines);
+  const auto count = std::min<std::ptrdiff_t>(end - lines.begin(), kShownDpkgLines);
   std::string last;
   for (auto line = end - count; line != end; ++line) last += fmt::format("\n    {}", *line);
   if (!last.empty()) error.because("its last lines were:" + last);

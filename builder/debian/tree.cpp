@@ -237,4 +237,9 @@ void Tree::settle(const std::vector<Package>& packages, const std::vector<fs::pa
   finish_folders();
 }
 
+void write_with_mode(const fs::path& path, std::string_view text, mode_t mode) {
+  write_file(path, text, false);
+  if (::chmod(path.c_str(), mode) != 0) throw os_error(errno, "cannot write `{}`", path.string());
+}
+
 }  // namespace mlenv::debian

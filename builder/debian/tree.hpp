@@ -1,8 +1,10 @@
 #pragma once
 // The root folder, filled package by package as dpkg does it.
+#include <sys/types.h>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/handle.hpp"
@@ -60,5 +62,8 @@ class Tree {
   std::map<std::size_t, std::set<std::string>> lost_;
   std::map<std::string, std::string> folders_;  // memory of resolved_folder
 };
+
+/// A file that the build itself writes there.
+void write_with_mode(const fs::path& path, std::string_view text, mode_t mode);
 
 }  // namespace mlenv::debian

@@ -19,10 +19,6 @@ bool status_of(const fs::path& path, struct stat& status) {
 
 }  // namespace
 
-bool is_whiteout(const struct stat& status) {
-  return S_ISCHR(status.st_mode) && status.st_rdev == 0;
-}
-
 const std::vector<std::size_t>& LayerStack::holders(const std::string& folder) {
   if (const auto known = folders_.find(folder); known != folders_.end()) return known->second;
   std::vector<std::size_t> found;

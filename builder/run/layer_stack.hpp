@@ -36,8 +36,4 @@ class LayerStack {
   std::map<std::string, std::vector<std::size_t>> folders_;  // trees that make it up, top first
 };
 
-/// A character device 0/0 (Documentation/filesystems/overlayfs, "whiteouts and opaque
-/// directories").
-bool is_whiteout(const struct stat& status);
-
 }  // namespace mlenv

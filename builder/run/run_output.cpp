@@ -10,7 +10,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kShownLines = 20;
+constexpr std::size_t kShownStepLines = 20;
 constexpr std::size_t kLongestLine = 400;
 constexpr std::size_t kLeastHidden = 6;
 
@@ -32,7 +32,7 @@ std::string_view without_end(std::string_view text) {
 std::string last_lines(std::string_view output) {
   output = without_end(output);
   std::vector<std::string_view> lines;
-  while (!output.empty() && lines.size() < kShownLines) {
+  while (!output.empty() && lines.size() < kShownStepLines) {
     const std::size_t start = output.rfind('\n');
     lines.push_back(start == std::string_view::npos ? output : output.substr(start + 1));
     output = output.substr(0, start == std::string_view::npos ? 0 : start);

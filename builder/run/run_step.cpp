@@ -16,7 +16,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::hours kDeadline{24};
+constexpr std::chrono::hours kStepDeadline{24};
 constexpr std::size_t kTitleLength = 60;
 
 /// Variables that a step has, the image's over those of the machine.
@@ -120,7 +120,7 @@ class StepRun {
     }
     Activity activity{progress_, run_title(job_.step), 0, "lines"};
     std::string line;
-    return run_recorded(command, job_.owners.owners(), kDeadline, [&](std::string_view text) {
+    return run_recorded(command, job_.owners.owners(), kStepDeadline, [&](std::string_view text) {
       activity.advance(static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')));
       if (log::enabled()) log_lines(line, text, redact);
     });

@@ -27,9 +27,9 @@ constexpr std::array<CpuRow, 5> kRows = {{
 }};
 
 constexpr std::string_view kLevel = "x86-64-v";
-constexpr std::array<std::string_view, 3> kLevels = {"cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",
-                                                     "abm avx avx2 bmi1 bmi2 f16c fma movbe xsave",
-                                                     "avx512bw avx512cd avx512dq avx512f avx512vl"};
+constexpr std::array<std::string_view, 3> kLevelFlags = {
+    "cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3", "abm avx avx2 bmi1 bmi2 f16c fma movbe xsave",
+    "avx512bw avx512cd avx512dq avx512f avx512vl"};
 
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> list;
@@ -37,7 +37,7 @@ std::vector<std::string> words(std::string_view text) {
   return list;
 }
 
-bool holds(const CpuRow& row, std::string_view version) {
+bool row_counts(const CpuRow& row, std::string_view version) {
   return version.empty() ? row.always : !is_older_version(version, row.since);
 }
 
@@ -47,7 +47,7 @@ std::span<const CpuRow> cpu_rows() { return kRows; }
 
 std::vector<std::string> known_cpu_flags(std::string_view package, std::string_view version) {
   for (const CpuRow& row : kRows) {
-    if (row.package != package || !holds(row, version)) continue;
+    if (row.package != package || !row_counts(row, version)) continue;
     if (!row.flags.starts_with(kLevel)) return words(row.flags);
     return flags_of_level(static_cast<std::uint64_t>(row.flags.back() - '0'));
   }
@@ -56,8 +56,8 @@ std::vector<std::string> known_cpu_flags(std::string_view package, std::string_v
 
 std::vector<std::string> flags_of_level(std::uint64_t level) {
   std::vector<std::string> flags;
-  for (std::size_t i = 0; i + 2 <= level && i < kLevels.size(); ++i) {
-    for (std::string& flag : words(kLevels[i])) flags.push_back(std::move(flag));
+  for (std::size_t i = 0; i + 2 <= level && i < kLevelFlags.size(); ++i) {
+    for (std::string& flag : words(kLevelFlags[i])) flags.push_back(std::move(flag));
   }
   std::sort(flags.begin(), flags.end());
   return flags;

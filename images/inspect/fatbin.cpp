@@ -6,7 +6,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kMagic = 0xBA55ED50;
+constexpr std::uint64_t kFatbinMagic = 0xBA55ED50;
 constexpr std::size_t kMagicBytes = 4;
 constexpr std::size_t kContainerHeader = 16;  // magic, version, header size, size
 constexpr std::size_t kEntryHeader = 64;
@@ -32,10 +32,10 @@ std::uint64_t field(ByteView header, std::size_t offset, std::size_t bytes) {
 std::size_t find_magic(ByteView bytes) {
   constexpr std::size_t kBefore = kMagicBytes - 1;
   for (std::size_t at = kBefore; at < bytes.size(); ++at) {
-    const void* found = std::memchr(&bytes[at], kMagic >> 24U, bytes.size() - at);
+    const void* found = std::memchr(&bytes[at], kFatbinMagic >> 24U, bytes.size() - at);
     if (found == nullptr) return bytes.size();
     at = static_cast<std::size_t>(static_cast<const std::byte*>(found) - bytes.data());
-    if (field(bytes, at - kBefore, kMagicBytes) == kMagic) return at - kBefore;
+    if (field(bytes, at - kBefore, kMagicBytes) == kFatbinMagic) return at - kBefore;
   }
   return bytes.size();
 }

@@ -9,10 +9,10 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{16} << 10U;
+constexpr std::size_t kReadBlock = std::size_t{16} << 10U;
 
 /// Reads until `out` is full or the file ends.
-std::size_t read_at(int fd, std::uint64_t offset, ByteSpan out) {
+std::size_t fill_at(int fd, std::uint64_t offset, ByteSpan out) {
   std::size_t done = 0;
   while (done < out.size()) {
     const ssize_t count =
@@ -31,13 +31,13 @@ std::ptrdiff_t signed_size(std::uint64_t size) { return static_cast<std::ptrdiff
 
 bool OpenFileBytes::read(std::uint64_t offset, ByteSpan out) {
   if (offset > size_ || out.size() > size_ - offset) return false;
-  if (out.size() >= kBlock) return read_at(fd_, offset, out) == out.size();
+  if (out.size() >= kReadBlock) return fill_at(fd_, offset, out) == out.size();
   const bool is_here = offset >= block_at_ && offset - block_at_ <= block_.size() &&
                        out.size() <= block_.size() - (offset - block_at_);
   if (!is_here) {
-    block_.resize(kBlock);
+    block_.resize(kReadBlock);
     block_at_ = offset;
-    block_.resize(read_at(fd_, offset, block_));
+    block_.resize(fill_at(fd_, offset, block_));
     if (block_.size() < out.size()) return false;
   }
   std::copy_n(block_.begin() + signed_size(offset - block_at_), out.size(), out.begin());

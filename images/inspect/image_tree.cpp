@@ -9,7 +9,7 @@
 namespace mlenv {
 namespace {
 
-constexpr int kMostLinks = 40;  // path_resolution(7)
+constexpr int kMostTreeLinks = 40;  // path_resolution(7)
 
 /// By path, for one layer; both lists are sorted, but hard links look elsewhere.
 template <class Item>
@@ -89,7 +89,7 @@ std::optional<std::string> ImageTree::resolve(std::string_view path) const {
       at = std::move(next);
       continue;
     }
-    if (++links > kMostLinks) return std::nullopt;
+    if (++links > kMostTreeLinks) return std::nullopt;
     const std::string& target = found->second.entry->link;
     if (target.starts_with('/')) at.clear();
     const std::vector<std::string_view> parts = split(target, '/');

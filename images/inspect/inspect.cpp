@@ -29,20 +29,20 @@ constexpr const char* kPackages = "names of files and packages";
 constexpr const char* kElf = "its ELF files";
 constexpr const char* kConfig = "its configuration";
 
-struct Machine {
+struct ElfMachine {
   std::string_view architecture;
   std::uint64_t number;
 };
-constexpr std::array<Machine, 7> kMachines = {{{"amd64", EM_X86_64},
-                                               {"arm64", EM_AARCH64},
-                                               {"386", EM_386},
-                                               {"arm", EM_ARM},
-                                               {"ppc64le", EM_PPC64},
-                                               {"s390x", EM_S390},
-                                               {"riscv64", EM_RISCV}}};
+constexpr std::array<ElfMachine, 7> kMachines = {{{"amd64", EM_X86_64},
+                                                  {"arm64", EM_AARCH64},
+                                                  {"386", EM_386},
+                                                  {"arm", EM_ARM},
+                                                  {"ppc64le", EM_PPC64},
+                                                  {"s390x", EM_S390},
+                                                  {"riscv64", EM_RISCV}}};
 
 std::uint64_t machine_of(std::string_view architecture) {
-  for (const Machine& one : kMachines) {
+  for (const ElfMachine& one : kMachines) {
     if (one.architecture == architecture) return one.number;
   }
   return EM_NONE;
@@ -69,7 +69,7 @@ std::string library_path(const std::vector<Variable>& environment) {
   return {};
 }
 
-std::vector<DeviceLibrary> device_code_of(const ImageTree& tree) {
+std::vector<DeviceLibrary> device_libraries(const ImageTree& tree) {
   std::vector<DeviceLibrary> found;
   for (const auto& [path, node] : tree.nodes()) {
     if (node.elf == nullptr || node.elf->device_code.empty()) continue;
@@ -159,7 +159,7 @@ void take_tree(const ImageTree& tree, ImageFacts& facts) {
   facts.cudnn = known(libraries_in(tree, packages, "libcudnn", "nvidia-cudnn"), kPackages);
   facts.nccl = known(libraries_in(tree, packages, "libnccl", "nvidia-nccl"), kPackages);
   facts.frameworks = known(frameworks_in(tree, packages), "its Python packages");
-  facts.device_code = known(device_code_of(tree), "fat binaries in its ELF files");
+  facts.device_code = known(device_libraries(tree), "fat binaries in its ELF files");
   facts.forward_compatibility =
       known(forward_compatibility_of(tree, library_path(facts.environment)),
             "ELF notes .note.cuda.fwd_compatibility");

@@ -15,7 +15,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{1} << 20U;
+constexpr std::size_t kFactsBlock = std::size_t{1} << 20U;
 constexpr int kMostPasses = 4;
 
 /// Fills the buffer as far as the source goes.
@@ -30,7 +30,7 @@ std::size_t fill(Source& source, ByteSpan buffer) {
 }
 
 /// Files whose tables lay where a first reading did not keep them: ranges by path.
-using Wanted = std::map<std::string, std::vector<ByteRange>>;
+using WantedRanges = std::map<std::string, std::vector<ByteRange>>;
 
 /// Names are read piece by piece: a range stands for what follows it too.
 std::vector<ByteRange> widened(std::vector<ByteRange> ranges) {
@@ -54,12 +54,12 @@ std::vector<ByteRange> widened(std::vector<ByteRange> ranges) {
 class BlobReader {
  public:
   BlobReader(const Store& store, const Layer& layer, Progress& progress)
-      : store_(store), layer_(layer), progress_(progress), buffer_(kBlock) {}
+      : store_(store), layer_(layer), progress_(progress), buffer_(kFactsBlock) {}
 
   LayerFacts read() {
     pass([this](const TarEntry& entry, Source& data) { take(entry, data); });
     for (int i = 1; i < kMostPasses && !wanted_.empty(); ++i) {
-      const Wanted wanted = std::move(wanted_);
+      const WantedRanges wanted = std::move(wanted_);
       wanted_.clear();
       pass([&](const TarEntry& entry, Source& data) {
         const auto found = wanted.find(entry.path);
@@ -135,7 +135,7 @@ class BlobReader {
   const Layer& layer_;
   Progress& progress_;
   Bytes buffer_;
-  Wanted wanted_;
+  WantedRanges wanted_;
   LayerParts parts_;
 };
 

@@ -12,7 +12,7 @@ namespace mlenv {
 namespace {
 
 constexpr std::string_view kPackedVersion = "mlenv.layer-facts/1\n";
-constexpr int kMostLinks = 64;
+constexpr int kMostHardLinkSteps = 64;
 constexpr RecordKind kPacked = {"mlenv.layer-facts/1", "facts of a layer", ""};
 
 std::size_t bytes_of(const ElfFile& elf) {
@@ -81,7 +81,7 @@ void LayerParts::name_firsts() {
   for (const auto& [path, entry] : entries_) {
     if (entry.kind != "same") continue;
     std::string at = entry.link;
-    for (int steps = 0; steps < kMostLinks; ++steps) {
+    for (int steps = 0; steps < kMostHardLinkSteps; ++steps) {
       const auto next = entries_.find(at);
       if (next == entries_.end() || next->second.kind != "same") break;
       at = next->second.link;

@@ -12,24 +12,24 @@ namespace mlenv {
 namespace {
 
 /// Where a C library of a kind has its dynamic linker, and what it calls its folders.
-struct Machine {
+struct LinkerKind {
   std::string_view linker;
   std::string_view multiarch;
   std::string_view platform;
 };
-constexpr std::array<Machine, 4> kKinds = {
+constexpr std::array<LinkerKind, 4> kKinds = {
     {{"/lib64/ld-linux-x86-64.so.2", "x86_64-linux-gnu", "x86_64"},
      {"/lib/ld-linux-aarch64.so.1", "aarch64-linux-gnu", "aarch64"},
      {"/lib64/ld64.so.2", "powerpc64le-linux-gnu", "power8"},
      {"/lib/ld64.so.1", "s390x-linux-gnu", "z13"}}};
 
 /// The best first (glibc, sysdeps/x86_64/dl-hwcaps_subdirs.c).
-constexpr std::array<std::string_view, 3> kLevels = {"x86-64-v4", "x86-64-v3", "x86-64-v2"};
+constexpr std::array<std::string_view, 3> kHwcapsLevels = {"x86-64-v4", "x86-64-v3", "x86-64-v2"};
 constexpr std::string_view kHwcapsFolder = "/glibc-hwcaps/";
 
 /// A chain of libraries that need each other is longer nowhere.
 constexpr std::size_t kMostLoaded = 4096;
-constexpr std::size_t kLongestName = 255;  // NAME_MAX: no file system has a longer one
+constexpr std::size_t kLongestLibraryName = 255;  // NAME_MAX: no file system has a longer one
 /// What look-ups may remember, and how many there may be (PyTorch's image: two million).
 constexpr std::size_t kMostRemembered = std::size_t{32} << 20U;
 constexpr std::size_t kMostLookups = 50'000'000;
@@ -69,7 +69,7 @@ Linker::Linker(const ImageTree& tree, std::string_view library_path) : tree_(tre
 
 void Linker::set_default_folders() {
   default_folders_ = {"/lib64", "/usr/lib64"};
-  for (const Machine& kind : kKinds) {
+  for (const LinkerKind& kind : kKinds) {
     const auto real = tree_.resolve(kind.linker);
     if (!real) continue;
     platform_ = kind.platform;
@@ -126,7 +126,7 @@ bool Linker::search(const std::vector<std::string>& folders, const std::string& 
 
 std::span<const std::string_view> Linker::levels_for(const ElfFile& like) const {
   const bool has_levels = has_hwcaps_ && like.machine == EM_X86_64 && like.bits == 64;
-  return has_levels ? std::span<const std::string_view>(kLevels)
+  return has_levels ? std::span<const std::string_view>(kHwcapsLevels)
                     : std::span<const std::string_view>();
 }
 
@@ -190,7 +190,7 @@ std::string Linker::locate(const std::vector<Loaded>& all, std::size_t loader,
   const Loaded& by = all[loader];
   const ElfFile& like = *all[0].elf;
   std::string found;
-  if (name.size() > kLongestName) return {};
+  if (name.size() > kLongestLibraryName) return {};
   if (name.find('/') != std::string::npos) {
     const std::vector<std::string> paths = expanded(name, by.path);
     return !paths.empty() && takes(paths.front(), like) ? paths.front() : std::string{};

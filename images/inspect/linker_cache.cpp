@@ -7,14 +7,14 @@ namespace mlenv {
 namespace {
 
 constexpr std::string_view kOldMagic = "ld.so-1.7.0";
-constexpr std::string_view kMagic = "glibc-ld.so.cache1.1";
+constexpr std::string_view kCacheMagic = "glibc-ld.so.cache1.1";
 constexpr std::size_t kHeader = 48;
 constexpr std::size_t kEntry = 24;
 constexpr std::size_t kOldHeader = 16;
 constexpr std::size_t kOldEntry = 12;
 constexpr unsigned kBigEndian = 3;  // of the header's flags, the last two bits
-constexpr std::size_t kLongestName = 4096;
-constexpr std::size_t kMostBytes = std::size_t{16} << 20U;  // of names that may be one in the file
+constexpr std::size_t kLongestCachedPath = 4096;
+constexpr std::size_t kNamesBytes = std::size_t{16} << 20U;  // of names that may be one in the file
 
 /// A cache within the file: offsets are from its own beginning.
 class Cache {
@@ -34,7 +34,7 @@ class Cache {
   }
   std::string name(std::uint64_t at) const {
     if (at >= text_.size()) return {};
-    const std::string_view rest = text_.substr(at, kLongestName);
+    const std::string_view rest = text_.substr(at, kLongestCachedPath);
     const std::size_t end = rest.find('\0');
     return end == std::string_view::npos ? std::string{} : std::string(rest.substr(0, end));
   }
@@ -56,7 +56,7 @@ std::optional<std::string_view> newer_part(std::string_view text) {
     if (at > text.size()) return std::nullopt;
     text.remove_prefix(at);
   }
-  if (!text.starts_with(kMagic) || text.size() < kHeader) return std::nullopt;
+  if (!text.starts_with(kCacheMagic) || text.size() < kHeader) return std::nullopt;
   return text;
 }
 
@@ -67,10 +67,10 @@ std::vector<CachedLibrary> read_linker_cache(std::string_view text) {
   const auto part = newer_part(text);
   if (!part) return found;
   const Cache cache{*part};
-  const std::uint64_t count =
-      std::min<std::uint64_t>(cache.number(kMagic.size(), 4), (cache.size() - kHeader) / kEntry);
+  const std::uint64_t count = std::min<std::uint64_t>(cache.number(kCacheMagic.size(), 4),
+                                                      (cache.size() - kHeader) / kEntry);
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < count && bytes < kMostBytes; ++i) {
+  for (std::size_t i = 0; i < count && bytes < kNamesBytes; ++i) {
     const std::size_t at = kHeader + i * kEntry;
     CachedLibrary one;
     one.flags = cache.number(at, 4);

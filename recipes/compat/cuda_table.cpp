@@ -16,9 +16,8 @@
 namespace mlenv {
 namespace {
 
-using Kind = TomlValue::Kind;
-constexpr int kFormat = 1;
-constexpr const char* kCode = "cuda-data-invalid";
+constexpr int kCudaDataFormat = 1;
+constexpr const char* kCudaDataErrorCode = "cuda-data-invalid";
 
 /// Dotted numbers: so many, of at most so many digits each.
 bool are_numbers(std::string_view text, std::size_t least, std::size_t most, std::size_t digits) {
@@ -51,15 +50,16 @@ class TableReader {
     constexpr std::array<std::string_view, 7> kKeys = {
         "format", "date", "sources", "releases", "floors", "architectures", "builds"};
     reader_.only(root, kKeys);
-    if (reader_.member(root, "format", Kind::integer).integer != kFormat) {
-      reader_.fail(root, fmt::format("this mlenv reads format {}", kFormat));
+    if (reader_.member(root, "format", TomlKind::integer).integer != kCudaDataFormat) {
+      reader_.fail(root, fmt::format("this mlenv reads format {}", kCudaDataFormat));
     }
     table_.date = checked(root, "date", is_date, "a date: YYYY-MM-DD");
-    const TomlValue& sources = reader_.member(root, "sources", Kind::table);
+    const TomlValue& sources = reader_.member(root, "sources", TomlKind::table);
     for (const auto& [name, value] : sources.members) {
       table_.sources.emplace(name, reader_.text(sources, name));
     }
-    for (const TomlValue& row : reader_.member(root, "releases", Kind::list).items) release(row);
+    for (const TomlValue& row : reader_.member(root, "releases", TomlKind::list).items)
+      release(row);
     for (const TomlValue& row : rows(root, "floors")) floor(row);
     for (const TomlValue& row : rows(root, "architectures")) architecture(row);
     for (const TomlValue& row : rows(root, "builds")) build(row);
@@ -69,7 +69,7 @@ class TableReader {
 
  private:
   std::vector<TomlValue> rows(const TomlValue& root, const std::string& name) const {
-    const TomlValue* list = reader_.optional_member(root, name, Kind::list);
+    const TomlValue* list = reader_.optional_member(root, name, TomlKind::list);
     return list == nullptr ? std::vector<TomlValue>{} : list->items;
   }
 
@@ -88,7 +88,7 @@ class TableReader {
 
   /// Its origin, once all keys of the row are known to be there.
   CudaRowOrigin origin(const TomlValue& row, std::vector<std::string_view> keys) const {
-    if (row.kind != Kind::table) reader_.fail(row, "a row is a table");
+    if (row.kind != TomlKind::table) reader_.fail(row, "a row is a table");
     for (const char* key : {"source", "read", "standing", "conflict"}) keys.emplace_back(key);
     reader_.only(row, keys);
     CudaRowOrigin found;
@@ -228,14 +228,15 @@ bool is_date(std::string_view text) {
 }
 
 CudaTable parse_cuda_table(std::string_view text, const fs::path& shown_path) {
-  return TableReader(TomlReader({shown_path, std::string(text), kCode,
+  return TableReader(TomlReader({shown_path, std::string(text), kCudaDataErrorCode,
                                  "remove the file, or write it anew with `mlenv data update`"}))
       .read();
 }
 
 std::string render_cuda_releases(const CudaTable& table) {
   std::string out = "# Written by `mlenv data update`.\n";
-  out += fmt::format("format = {}\ndate = {}\n\nreleases = [\n", kFormat, toml_text(table.date));
+  out += fmt::format("format = {}\ndate = {}\n\nreleases = [\n", kCudaDataFormat,
+                     toml_text(table.date));
   for (const CudaTable::Release& one : table.releases) {
     out += fmt::format("  {{release = {}, driver = {}, updates = {}, source = {}, read = {}",
                        toml_text(one.release), toml_text(one.driver), texts_as_toml(one.updates),

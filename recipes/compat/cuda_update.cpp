@@ -29,7 +29,7 @@ Error invalid(std::string_view name, std::string why) {
 }
 
 /// `12.6.3` of `redistrib_12.6.3.json`; empty for other names.
-std::string_view version_in(std::string_view name) {
+std::string_view redistrib_version(std::string_view name) {
   if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return {};
   name.remove_prefix(kPrefix.size());
   name.remove_suffix(std::min(kSuffix.size(), name.size()));
@@ -49,7 +49,7 @@ std::string text_in(const nlohmann::json& object, const char* key, std::string_v
   return member->get<std::string>();
 }
 
-nlohmann::json parsed(std::string_view text, std::string_view name) {
+nlohmann::json parsed_redistrib(std::string_view text, std::string_view name) {
   try {
     return parse_json(text, name);
   } catch (const Error& error) {
@@ -57,7 +57,7 @@ nlohmann::json parsed(std::string_view text, std::string_view name) {
   }
 }
 
-std::string full_name(const Redistrib& one) {
+std::string full_release(const Redistrib& one) {
   return fmt::format("{}.{}", one.release, one.update);
 }
 
@@ -98,7 +98,7 @@ class Update {
   using Row = std::vector<CudaTable::Release>::iterator;
 
   void leave_out(const Redistrib& one, std::string_view why) {
-    made_.left_out.push_back(fmt::format("CUDA {}: {}", full_name(one), why));
+    made_.left_out.push_back(fmt::format("CUDA {}: {}", full_release(one), why));
   }
 
   /// They come oldest first: one that is taken is the newest.
@@ -117,7 +117,7 @@ class Update {
     // Each release so far was 5 to 15 branches from the one before it.
     constexpr int kFarthest = 100;
     if (!is_older(newest, one.driver) || branch_of(one.driver) > branch_of(newest) + kFarthest) {
-      throw invalid(fmt::format("redistrib_{}.json", full_name(one)),
+      throw invalid(fmt::format("redistrib_{}.json", full_release(one)),
                     fmt::format("driver {} does not follow {} of CUDA {}", one.driver, newest,
                                 before.release));
     }
@@ -150,7 +150,8 @@ class Update {
     leave_out(one, fmt::format("driver {} in the index, {} here", one.driver, row->driver));
     if (!row->origin.conflict.empty()) return;  // the first is kept
     row->origin.standing = "conflicting";
-    row->origin.conflict = fmt::format("NVIDIA's index has {} for {}", one.driver, full_name(one));
+    row->origin.conflict =
+        fmt::format("NVIDIA's index has {} for {}", one.driver, full_release(one));
     made_.changed = true;
   }
 
@@ -169,20 +170,20 @@ std::vector<std::string> redistrib_names(std::string_view listing, std::string_v
     const std::size_t end = rest.find(kSuffix);
     if (end == std::string_view::npos) continue;
     const std::string_view name = rest.substr(0, end + kSuffix.size());
-    const std::string_view version = version_in(name);
+    const std::string_view version = redistrib_version(name);
     if (!version.empty() && !is_older(version_prefix(version, 2), oldest)) names.emplace_back(name);
   }
   std::sort(names.begin(), names.end(), [](std::string_view a, std::string_view b) {
-    return is_older(version_in(a), version_in(b));
+    return is_older(redistrib_version(a), redistrib_version(b));
   });
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
 Redistrib parse_redistrib(std::string_view text, std::string_view name) {
-  const std::string_view version = version_in(name);
+  const std::string_view version = redistrib_version(name);
   if (version.empty()) throw invalid(name, "its name is not redistrib_X.Y.Z.json");
-  const nlohmann::json root = parsed(text, name);
+  const nlohmann::json root = parsed_redistrib(text, name);
   if (!root.is_object()) throw invalid(name, "it is no JSON object");
   const std::string label = text_in(root, "release_label", name);
   if (!label.empty() && label != version) {
@@ -210,7 +211,7 @@ Redistrib parse_redistrib(std::string_view text, std::string_view name) {
 CudaUpdate updated_cuda_table(const CudaTable& from, std::vector<Redistrib> found,
                               const std::string& today) {
   std::sort(found.begin(), found.end(), [](const Redistrib& a, const Redistrib& b) {
-    return is_older(full_name(a), full_name(b));
+    return is_older(full_release(a), full_release(b));
   });
   Update update(from, today);
   for (const Redistrib& one : found) update.take(one);

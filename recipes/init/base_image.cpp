@@ -34,14 +34,14 @@ ImageWords words_of(std::string_view image) {
   return words;
 }
 
-bool has(const ImageWords& words, std::string_view part) {
+bool tag_has(const ImageWords& words, std::string_view part) {
   for (const std::string& one : words.tag) {
     if (one == part) return true;
   }
   return false;
 }
 
-bool is_version(std::string_view text) {
+bool is_tag_version(std::string_view text) {
   return !text.empty() && is_digit(text.front()) && text.find('.') != std::string_view::npos;
 }
 
@@ -71,7 +71,7 @@ void distribution(const SourcePlace& place, const ImageWords& words, std::string
 }
 
 void python(const SourcePlace& place, const ImageWords& words, Conversion& to) {
-  if (words.tag.empty() || !is_version(words.tag.front())) return;
+  if (words.tag.empty() || !is_tag_version(words.tag.front())) return;
   to.python_version(place, words.tag.front());
   Draft& draft = to.draft;
   suite_from(words, "debian", draft);
@@ -82,13 +82,14 @@ void python(const SourcePlace& place, const ImageWords& words, Conversion& to) {
 void framework(const SourcePlace& place, const ImageWords& words, Conversion& to) {
   const bool torch = words.repository.starts_with("pytorch/");
   std::string requirement = torch ? "torch" : "tensorflow";
-  if (!words.tag.empty() && is_version(words.tag.front())) requirement += "==" + words.tag.front();
+  if (!words.tag.empty() && is_tag_version(words.tag.front()))
+    requirement += "==" + words.tag.front();
   to.python_package(place, requirement);
   for (const std::string& part : words.tag) {
     if (torch && part.starts_with("cuda")) to.cuda_release(place, part.substr(4));
   }
-  if (!torch && has(words, "gpu")) to.cuda_release(place, "12");
-  if (has(words, "jupyter")) to.python_package(place, "jupyterlab");
+  if (!torch && tag_has(words, "gpu")) to.cuda_release(place, "12");
+  if (tag_has(words, "jupyter")) to.python_package(place, "jupyterlab");
 }
 
 /// Any other is a base as it is, where its registry is known.

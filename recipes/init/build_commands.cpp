@@ -43,11 +43,6 @@ constexpr std::array<Manager, 9> kManagers = {
 constexpr std::array<std::string_view, 7> kInstallers = {"apt-get", "apt",  "aptitude", "pip",
                                                          "pip3",    "dpkg", "yum"};
 
-template <std::size_t N>
-bool among(const std::array<std::string_view, N>& all, std::string_view one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
 /// The words from the program on, without what only changes how it is run.
 std::vector<std::string> program_words(const ShellCommand& command) {
   const auto first =
@@ -59,14 +54,14 @@ std::vector<std::string> program_words(const ShellCommand& command) {
 
 bool fetches(const std::vector<std::string>& words) {
   if (words.empty()) return false;
-  if (among(kFetching, words.front())) return true;
+  if (is_among(kFetching, words.front())) return true;
   return words.front() == "git" && std::any_of(words.begin(), words.end(), [](const auto& word) {
-           return among(kFetchingGit, word);
+           return is_among(kFetchingGit, word);
          });
 }
 
 /// Why the command is none of a step; empty: it is.
-std::string_view obstacle_of(const ShellCommand& command) {
+std::string_view step_obstacle(const ShellCommand& command) {
   if (!command.alone) {
     return "a pipe or a choice: write it as a step of `run` if the image needs it";
   }
@@ -80,7 +75,7 @@ std::string_view obstacle_of(const ShellCommand& command) {
   }
   const bool module = words.front().starts_with("python") && words.size() > 2 && words[1] == "-m" &&
                       words[2] == "pip";
-  if (module || among(kInstallers, words.front())) {
+  if (module || is_among(kInstallers, words.front())) {
     return "substitutions, redirections or unknown variables make it no plain install command";
   }
   return {};
@@ -127,10 +122,10 @@ class Converter {
   /// All of them or none: half of what belongs together would fail, or do something else.
   void step(const std::vector<ShellCommand>& rest) {
     bool possible = commands_.obstacle.empty();
-    for (const ShellCommand& one : rest) possible = possible && obstacle_of(one).empty();
+    for (const ShellCommand& one : rest) possible = possible && step_obstacle(one).empty();
     if (!possible) {
       for (const ShellCommand& one : rest) {
-        const std::string_view why = obstacle_of(one);
+        const std::string_view why = step_obstacle(one);
         leave_out(one.text, !why.empty()                 ? why
                             : commands_.obstacle.empty() ? "it belongs to what cannot be taken over"
                                                          : commands_.obstacle);

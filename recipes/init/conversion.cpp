@@ -24,12 +24,12 @@ struct Framework {
   std::string_view name;
   std::string_view cuda;  ///< that this package means, empty: none in particular
 };
-constexpr std::array<Framework, 6> kFrameworks = {{{"torch", "pytorch", ""},
-                                                   {"pytorch", "pytorch", ""},
-                                                   {"tensorflow", "tensorflow", ""},
-                                                   {"tensorflow-cpu", "tensorflow", "cpu"},
-                                                   {"tensorflow-gpu", "tensorflow", "12"},
-                                                   {"jax", "jax", ""}}};
+constexpr std::array<Framework, 6> kFrameworkPackages = {{{"torch", "pytorch", ""},
+                                                          {"pytorch", "pytorch", ""},
+                                                          {"tensorflow", "tensorflow", ""},
+                                                          {"tensorflow-cpu", "tensorflow", "cpu"},
+                                                          {"tensorflow-gpu", "tensorflow", "12"},
+                                                          {"jax", "jax", ""}}};
 
 /// Of Debian and Ubuntu releases, the preferred one first: of the stable Debian that is known best.
 constexpr std::array<std::string_view, 6> kPythons = {"3.11", "3.13", "3.9", "3.12", "3.10", "3.8"};
@@ -38,8 +38,8 @@ constexpr std::string_view kNoSuchPython =
     "…, "
     "sha256: …}}` brings one along";
 
-const Framework* framework_of(std::string_view package) {
-  for (const Framework& one : kFrameworks) {
+const Framework* known_framework(std::string_view package) {
+  for (const Framework& one : kFrameworkPackages) {
     if (one.package == package) return &one;
   }
   return nullptr;
@@ -140,7 +140,7 @@ void Conversion::local_version(const SourcePlace& place, Requirement& requiremen
 }
 
 bool Conversion::framework_package(const SourcePlace& place, Requirement requirement) {
-  const Framework* framework = framework_of(requirement.normalised_name());
+  const Framework* framework = known_framework(requirement.normalised_name());
   if (framework == nullptr || !requirement.marker.empty() || !requirement.address.empty()) {
     return false;
   }

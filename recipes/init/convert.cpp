@@ -10,7 +10,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kMostBytes = 4 << 20;
+constexpr std::uint64_t kMostSourceBytes = 4 << 20;
 
 Error not_readable(const fs::path& path, std::string_view why) {
   return usage_error("source-invalid", "`{}` {}", path.string(), why);
@@ -24,7 +24,7 @@ std::string source_text(const fs::path& path) {
   if (fs::exists(path, unknown) && !fs::is_regular_file(path, unknown)) {
     throw not_readable(path, "is not a regular file");
   }
-  if (fs::exists(path, unknown) && mlenv::file_size(path) > kMostBytes) {
+  if (fs::exists(path, unknown) && mlenv::file_size(path) > kMostSourceBytes) {
     throw not_readable(path, "is larger than 4 MiB, which no list of packages is");
   }
   std::string text = read_small_file(path, size_limit::kConverted);

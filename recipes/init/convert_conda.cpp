@@ -63,7 +63,7 @@ constexpr std::array<Rename, 26> kSystem = {{{"gcc", "gcc"},
                                              {"htop", "htop"}}};
 
 template <std::size_t N>
-std::string_view renamed(const std::array<Rename, N>& names, std::string_view name) {
+std::string_view pypi_name(const std::array<Rename, N>& names, std::string_view name) {
   for (const Rename& one : names) {
     if (one.conda == name) return one.name;
   }
@@ -202,7 +202,7 @@ class Conda {
         spec.name == "cpuonly" || spec.name.starts_with("lib") || spec.name.starts_with('_')) {
       return to_.leave_out(place, text, "a library of conda's: wheels bring their own");
     }
-    const std::string_view system = renamed(kSystem, spec.name);
+    const std::string_view system = pypi_name(kSystem, spec.name);
     if (!system.empty()) {
       if (!spec.version.empty())
         to_.leave_out(place, text, "the version is the one that Debian has");
@@ -223,7 +223,7 @@ class Conda {
   }
 
   void python_package(const SourcePlace& place, const std::string& text, const Spec& spec) {
-    const std::string_view other = renamed(kPython, spec.name);
+    const std::string_view other = pypi_name(kPython, spec.name);
     const std::optional<std::string> specifier = specifier_of(spec.version);
     if (!specifier)
       return to_.leave_out(place, text, "a version in words that Python's index does not have");

@@ -30,7 +30,7 @@ struct Other {
   std::string_view keyword;
   std::string_view why;
 };
-constexpr std::array<Other, 9> kOthers = {
+constexpr std::array<Other, 9> kOtherInstructions = {
     {{"USER", "the image's user is root"},
      {"EXPOSE", "ports are not part of an image here: `mlenv run` shares the host's network"},
      {"VOLUME", "mount it when it runs: `mlenv run -v`"},
@@ -155,7 +155,7 @@ class DockerConversion {
       entrypoint_ = one;
       return;
     }
-    for (const Other& other : kOthers) {
+    for (const Other& other : kOtherInstructions) {
       if (other.keyword == one.keyword) leave_out(one, other.why);
     }
   }

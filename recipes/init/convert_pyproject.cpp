@@ -13,8 +13,6 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-
 std::vector<int> numbers_of(std::string_view version) {
   std::vector<int> numbers;
   while (!version.empty()) {
@@ -47,9 +45,9 @@ std::optional<std::string> specifier_of_poetry(std::string_view text) {
   return fmt::format(">={},<{}", trim(text.substr(1)), join(next, "."));
 }
 
-class Pyproject {
+class PyprojectConverter {
  public:
-  Pyproject(const ConversionSource& source, Conversion& to)
+  PyprojectConverter(const ConversionSource& source, Conversion& to)
       : source_(source),
         root_(parse_toml({source.path, source.text, "source-invalid", {}})),
         to_(to) {}
@@ -83,7 +81,7 @@ class Pyproject {
  private:
   static const TomlValue* table(const TomlValue& in, const std::string& key) {
     const TomlValue* found = in.find(key);
-    return found != nullptr && found->kind == Is::table ? found : nullptr;
+    return found != nullptr && found->kind == TomlKind::table ? found : nullptr;
   }
   SourcePlace place(const TomlValue& value) const { return {source_.shown, value.line}; }
   void leave_out(const TomlValue& at, std::string_view text, std::string_view why) {
@@ -98,13 +96,14 @@ class Pyproject {
 
   void standard(const TomlValue& project) {
     const TomlValue* name = project.find("name");
-    if (name != nullptr && name->kind == Is::text) to_.draft.name = image_name_from(name->text);
+    if (name != nullptr && name->kind == TomlKind::text)
+      to_.draft.name = image_name_from(name->text);
     const TomlValue* python = project.find("requires-python");
-    if (python != nullptr && python->kind == Is::text)
+    if (python != nullptr && python->kind == TomlKind::text)
       to_.python_range(place(*python), python->text);
     if (const TomlValue* list = project.find("dependencies")) {
       for (const TomlValue& item : list->items) {
-        if (item.kind == Is::text) {
+        if (item.kind == TomlKind::text) {
           project_package(item);
         } else {
           leave_out(item, "an item of dependencies", "not a text");
@@ -131,7 +130,7 @@ class Pyproject {
     const auto* one = std::get_if<Requirement>(&read);
     const TomlValue* source = one == nullptr ? nullptr : source_of(one->normalised_name());
     if (source == nullptr) return to_.python_package(place(item), item.text);
-    const bool plain = source->kind == Is::table && source->find("marker") == nullptr &&
+    const bool plain = source->kind == TomlKind::table && source->find("marker") == nullptr &&
                        source->find("extra") == nullptr && source->find("group") == nullptr;
     Requirement there = *one;
     there.specifier.clear();
@@ -152,7 +151,8 @@ class Pyproject {
 
   void read_poetry(const TomlValue& poetry) {
     const TomlValue* name = poetry.find("name");
-    if (name != nullptr && name->kind == Is::text) to_.draft.name = image_name_from(name->text);
+    if (name != nullptr && name->kind == TomlKind::text)
+      to_.draft.name = image_name_from(name->text);
     if (const TomlValue* all = table(poetry, "dependencies")) {
       for (const auto& [package, value] : all->members) dependency(package, value);
     }
@@ -169,8 +169,8 @@ class Pyproject {
 
   void dependency(const std::string& package, const TomlValue& value) {
     const std::string address = address_of(value);
-    const TomlValue* version = value.kind == Is::table ? value.find("version") : &value;
-    if (address.empty() && (version == nullptr || version->kind != Is::text)) {
+    const TomlValue* version = value.kind == TomlKind::table ? value.find("version") : &value;
+    if (address.empty() && (version == nullptr || version->kind != TomlKind::text)) {
       return leave_out(value, package, "it says neither a version nor one place");
     }
     const std::optional<std::string> specifier =
@@ -185,7 +185,7 @@ class Pyproject {
 
   /// What a recipe has no word for is told.
   std::string extras_of(const std::string& package, const TomlValue& value) {
-    if (value.kind != Is::table) return {};
+    if (value.kind != TomlKind::table) return {};
     constexpr std::array<std::string_view, 10> kSaid = {
         "version", "extras",       "git",  "branch", "tag",
         "rev",     "subdirectory", "path", "url",    "develop"};
@@ -202,10 +202,10 @@ class Pyproject {
 
   /// Poetry's words for a repository, path or URL; empty: an index has it.
   static std::string address_of(const TomlValue& value) {
-    if (value.kind != Is::table) return {};
+    if (value.kind != TomlKind::table) return {};
     const auto text = [&](const char* key) {
       const TomlValue* one = value.find(key);
-      return one != nullptr && one->kind == Is::text ? one->text : std::string{};
+      return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
     };
     std::string address;
     if (!text("git").empty()) {
@@ -231,7 +231,7 @@ class Pyproject {
 }  // namespace
 
 void convert_pyproject(const ConversionSource& source, Conversion& to) {
-  Pyproject(source, to).convert();
+  PyprojectConverter(source, to).convert();
 }
 
 }  // namespace mlenv

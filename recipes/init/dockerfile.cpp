@@ -47,9 +47,9 @@ std::vector<std::string> heredoc_names(std::string_view text) {
   return names;
 }
 
-class Reader {
+class DockerfileReader {
  public:
-  Reader(std::string_view text, const fs::path& shown_path)
+  DockerfileReader(std::string_view text, const fs::path& shown_path)
       : mistakes_(shown_path, std::string(text)) {
     while (!text.empty()) {
       const std::size_t end = text.find('\n');
@@ -186,7 +186,7 @@ void check_expanded(std::size_t size) {
 }  // namespace
 
 std::vector<DockerInstruction> read_dockerfile(std::string_view text, const fs::path& shown_path) {
-  return Reader(text, shown_path).read();
+  return DockerfileReader(text, shown_path).read();
 }
 
 std::optional<std::vector<std::string>> exec_form(std::string_view text) {

@@ -40,7 +40,7 @@ std::string yaml_quoted(std::string_view text) {
   return out + '"';
 }
 
-std::string scalar(std::string_view text) {
+std::string draft_scalar(std::string_view text) {
   return is_plain(text) ? std::string(text) : yaml_quoted(text);
 }
 
@@ -80,17 +80,17 @@ class Writer {
     if (!sentence.empty()) text += comment(sentence);
   }
   void key(std::string_view name, std::string_view value) {
-    text += fmt::format("{}: {}\n", name, scalar(value));
+    text += fmt::format("{}: {}\n", name, draft_scalar(value));
   }
   void list(std::string_view name, const std::vector<std::string>& items) {
     text += fmt::format("{}:\n", name);
-    for (const std::string& item : items) text += fmt::format("  - {}\n", scalar(item));
+    for (const std::string& item : items) text += fmt::format("  - {}\n", draft_scalar(item));
   }
   void map(std::string_view name, const std::vector<std::pair<std::string, std::string>>& items) {
     text += fmt::format("{}:\n", name);
     for (const auto& [key, value] : items) {
-      text += fmt::format("  {}: {}\n", scalar(key),
-                          name == "env" ? yaml_quoted(value) : scalar(value));
+      text += fmt::format("  {}: {}\n", draft_scalar(key),
+                          name == "env" ? yaml_quoted(value) : draft_scalar(value));
     }
   }
 };
@@ -108,11 +108,11 @@ void write_step(Writer& writer, const DraftStep& step) {
   const bool lines = step.command.find('\n') != std::string::npos;
   const bool alone = !step.network && step.secrets.empty();
   if (!lines && alone) {
-    writer.text += fmt::format("  - {}\n", scalar(step.command));
+    writer.text += fmt::format("  - {}\n", draft_scalar(step.command));
     return;
   }
   writer.text += alone ? "  - |\n" : lines ? "  - run: |\n" : "";
-  if (!lines) writer.text += fmt::format("  - run: {}\n", scalar(step.command));
+  if (!lines) writer.text += fmt::format("  - run: {}\n", draft_scalar(step.command));
   for (std::string_view rest = step.command; lines && !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     writer.text += fmt::format("{}{}\n", alone ? "    " : "      ", rest.substr(0, end));
@@ -217,7 +217,7 @@ void write_rest(Writer& writer, const Draft& draft) {
   if (!draft.command.empty()) {
     writer.blank();
     std::vector<std::string> words;
-    for (const std::string& word : draft.command) words.push_back(scalar(word));
+    for (const std::string& word : draft.command) words.push_back(draft_scalar(word));
     writer.text += fmt::format("command: [{}]\n", join(words, ", "));
   }
   if (!draft.indexes.empty()) {

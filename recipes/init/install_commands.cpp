@@ -19,11 +19,6 @@ namespace {
 
 using Words = std::span<const std::string>;
 
-template <std::size_t N>
-bool among(const std::array<std::string_view, N>& all, std::string_view one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
 constexpr std::string_view kDone = "not needed: mlenv does that itself";
 constexpr std::string_view kOnlyInstalls =
     "only what a package manager installs has a key; the rest can be a step of `run`";
@@ -119,7 +114,7 @@ class Install {
       if (const auto release = target_release(words[i], next)) {
         suite = release->suite;
         if (release->took_next) ++i;
-      } else if (among(kValued, words[i])) {
+      } else if (is_among(kValued, words[i])) {
         if (words[i] != "-o" && words[i] != "--option" && i + 1 < words.size()) {
           leave_out(words[i] + ' ' + words[i + 1], "settings of apt's are not taken over");
         }
@@ -129,7 +124,7 @@ class Install {
       }
     }
     const std::string verb = rest.empty() ? "" : rest.front();
-    if (among(kTidy, verb)) return leave_out(kDone);
+    if (is_among(kTidy, verb)) return leave_out(kDone);
     if (verb != "install") return leave_out(kOnlyInstalls);
     for (std::string package : std::span(rest).subspan(1)) {
       const bool chosen = package.find_first_of("=/") != std::string::npos;
@@ -160,7 +155,7 @@ class Install {
     for (const std::string& word : words) {
       if (word.starts_with('-')) continue;
       const std::string_view name = std::string_view(word).substr(0, word.find_first_of("=<>!~["));
-      if (!among(kTools, name)) return false;
+      if (!is_among(kTools, name)) return false;
       some = true;
     }
     return some;
@@ -185,8 +180,8 @@ class Install {
       to_.python_package(command_.place, word);
       return 1;
     }
-    if (among(kHarmless, word)) return 1;
-    if (among(kHarmlessValued, word)) return std::min<std::size_t>(2, words.size());
+    if (is_among(kHarmless, word)) return 1;
+    if (is_among(kHarmlessValued, word)) return std::min<std::size_t>(2, words.size());
     for (const std::string_view start : kHarmlessStarts) {
       if (word.starts_with(start)) return 1;
     }
@@ -219,7 +214,7 @@ class Install {
     std::size_t took = 1;
     if (name.size() < words.front().size()) {
       value = words.front().substr(name.size() + 1);
-    } else if (among(kValued, name) && words.size() > 1) {
+    } else if (is_among(kValued, name) && words.size() > 1) {
       value = words[1];
       took = 2;
     } else if (!name.starts_with("--") && name.size() > 2 && name[1] == 'r') {

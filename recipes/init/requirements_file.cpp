@@ -17,9 +17,9 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kMostFiles = 64;
+constexpr std::size_t kMostNamedFiles = 64;
 
-struct Option {
+struct RefusedOption {
   std::string_view name;
   std::string_view why;
 };
@@ -27,7 +27,7 @@ constexpr std::string_view kOwnProject =
     "the project itself: copy its code with `files`, or write `NAME @ .` into `packages`";
 constexpr std::string_view kNamed =
     "it counts where the file itself is named, `requirements: [FILE]`";
-constexpr std::array<Option, 11> kOptions = {
+constexpr std::array<RefusedOption, 11> kRefusedOptions = {
     {{"-c", kNamed},
      {"--constraint", kNamed},
      {"-f", kNamed},
@@ -47,7 +47,7 @@ struct Line {
   std::string text;
 };
 
-std::vector<Line> lines_of(std::string_view text) {
+std::vector<Line> joined_lines(std::string_view text) {
   std::vector<Line> lines;
   bool continued = false;
   for (int number = 1; !text.empty(); ++number) {
@@ -83,7 +83,7 @@ class RequirementsFile {
       : to_(to), path_(std::move(path)), shown_(std::move(shown)) {}
 
   void read(const std::string& text) {
-    for (const Line& line : lines_of(text)) {
+    for (const Line& line : joined_lines(text)) {
       const SourcePlace place{shown_, line.number};
       if (line.text.starts_with('-')) {
         option(place, line.text);
@@ -128,7 +128,7 @@ class RequirementsFile {
       }
       return to_.python_package(place, value);
     }
-    for (const Option& one : kOptions) {
+    for (const RefusedOption& one : kRefusedOptions) {
       if (one.name == name) return to_.leave_out(place, text, one.why);
     }
     to_.leave_out(place, text, "an option of pip that no key stands for");
@@ -156,7 +156,7 @@ class RequirementsFile {
 /// hashes, lies in the recipe's folder, and holds nothing that the key refuses.
 std::optional<std::string> Conversion::name_for_requirements(const fs::path& real,
                                                              const std::string& text) const {
-  const std::vector<Line> lines = lines_of(text);
+  const std::vector<Line> lines = joined_lines(text);
   const bool says_more = std::any_of(lines.begin(), lines.end(), [](const Line& line) {
     return line.text.starts_with("-c") || line.text.starts_with("--constraint") ||
            line.text.starts_with("--require-hashes") ||
@@ -193,7 +193,8 @@ void Conversion::requirements(const fs::path& path, const std::string& shown,
     return leave_out({shown, 0}, shown,
                      "it lies neither in the recipe's folder nor in that of the file converted");
   }
-  if (read_.size() > kMostFiles) return leave_out({shown, 0}, shown, "more files than mlenv reads");
+  if (read_.size() > kMostNamedFiles)
+    return leave_out({shown, 0}, shown, "more files than mlenv reads");
   if (utf8_fault(text) != std::string::npos) {
     leave_out({shown, 0}, shown, "not UTF-8");
     return;

@@ -21,12 +21,12 @@ bool is_assignment(std::string_view word) {
 }
 
 /// One option of sudo's, at the beginning of `words`.
-struct Option {
+struct PrefixOption {
   std::size_t words = 1;
   std::string user{};  ///< that `-u` names
 };
 
-Option option_of(std::span<const std::string> words) {
+PrefixOption option_of(std::span<const std::string> words) {
   const std::string_view word = words.front();
   const std::string next = words.size() > 1 ? words[1] : std::string{};
   if (word.starts_with("--")) {
@@ -48,11 +48,11 @@ Option option_of(std::span<const std::string> words) {
 }
 
 /// Behind `sudo`: how many words are its options, and whom they name.
-Option options_of(std::span<const std::string> words) {
-  Option all{0, {}};
+PrefixOption options_of(std::span<const std::string> words) {
+  PrefixOption all{0, {}};
   while (all.words < words.size() && words[all.words].starts_with('-')) {
     if (words[all.words] == "--") return {all.words + 1, all.user};
-    const Option one = option_of(words.subspan(all.words));
+    const PrefixOption one = option_of(words.subspan(all.words));
     all.words = std::min(all.words + one.words, words.size());
     if (!one.user.empty()) all.user = one.user;
   }

@@ -11,12 +11,6 @@
 namespace mlenv {
 namespace {
 
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> found;
-  each_word(text, [&](std::string_view word) { found.emplace_back(word); });
-  return found;
-}
-
 std::vector<std::string> items(std::string_view text) {
   std::vector<std::string> found;
   for (const std::string_view one : split(text, ',')) {
@@ -86,7 +80,7 @@ std::optional<AptSource> parse_line(std::string_view line, const fs::path& file)
     each_word(line.substr(1, end - 1), [&](std::string_view word) { set_option(source, word); });
     line = trim(line.substr(end + 1));
   }
-  std::vector<std::string> rest = words(line);
+  std::vector<std::string> rest = word_list(line);
   if (rest.size() < 2 || !is_fetchable(rest[0])) return std::nullopt;
   source.uris = {rest[0]};
   source.suite = rest[1];
@@ -110,10 +104,10 @@ void parse_stanza(const ControlStanza& stanza, const fs::path& file, std::vector
     const auto is = [&](std::string_view key) { return equal_ignoring_case(name, key); };
     if (is("Types")) deb = names_deb(value);
     if (is("Enabled")) enabled = !says_no(value);
-    if (is("URIs")) source.uris = words(value);
-    if (is("Suites")) suites = words(value);
-    if (is("Components")) source.components = words(value);
-    if (is("Architectures")) source.architectures = words(value);
+    if (is("URIs")) source.uris = word_list(value);
+    if (is("Suites")) suites = word_list(value);
+    if (is("Components")) source.components = word_list(value);
+    if (is("Architectures")) source.architectures = word_list(value);
     if (is("Signed-By")) set_signed_by(source, value);
     if (is("Check-Valid-Until")) source.check_valid_until = !says_no(value);
   });

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kUsualPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-bool wants_wheels(const Recipe& recipe) {
+bool has_wheels(const Recipe& recipe) {
   return recipe.framework || !recipe.packages.empty() || !recipe.listed.requirements.empty();
 }
 
@@ -37,8 +37,8 @@ Image fetch_remote(const Reference& from, const std::string& platform,
   return fetch_image(access.store, access.http, exact, options, access.progress);
 }
 
-Image fetch(const Recipe& recipe, const std::string& platform, const std::optional<Digest>& pinned,
-            const BaseAccess& access) {
+Image fetch_base(const Recipe& recipe, const std::string& platform,
+                 const std::optional<Digest>& pinned, const BaseAccess& access) {
   const auto read = parse_base_image(recipe.base.text);
   const auto* base = std::get_if<BaseImage>(&read);
   if (base == nullptr) throw recipe_error(recipe, recipe.base, std::get<std::string>(read));
@@ -58,7 +58,7 @@ Image fetch_pinned(const Recipe& recipe, const std::string& platform, const Dige
                    const BaseAccess& access) {
   std::optional<Image> image;
   try {
-    image = fetch(recipe, platform, pinned, access);
+    image = fetch_base(recipe, platform, pinned, access);
   } catch (const Error& error) {
     if (error.code() != "not-found" && error.code() != "absent") throw;
     Error better = gone(recipe, pinned);
@@ -71,7 +71,7 @@ Image fetch_pinned(const Recipe& recipe, const std::string& platform, const Dige
   return *std::move(image);
 }
 
-LockedBase locked(const Image& image) {
+LockedBase locked_base(const Image& image) {
   LockedBase base{.manifest = image.digest(),
                   .config = image.config_descriptor,
                   .layers = image.layers,
@@ -117,9 +117,9 @@ std::string plain_word(const std::string& word) {
   return fine ? word : std::string{};
 }
 
-class Facts {
+class BaseFacts {
  public:
-  Facts(const Recipe& recipe, const Image& image, const StackedTrees& files)
+  BaseFacts(const Recipe& recipe, const Image& image, const StackedTrees& files)
       : recipe_(recipe),
         path_(path_of(image)),
         architecture_(image.settings.architecture),
@@ -139,7 +139,7 @@ class Facts {
     const std::optional<BasePython> python = base_python(files_, path_, name);
     if (!python && !found.system) return no_python(name);
     if (python && python->version.empty()) return odd_python(*python);
-    if (wants_wheels(recipe_) && found.base.glibc.empty()) return no_glibc();
+    if (has_wheels(recipe_) && found.base.glibc.empty()) return no_glibc();
     if (!python) {
       found.lacks_python = no_python(name);
       return std::nullopt;
@@ -233,16 +233,16 @@ std::variant<FoundBase, Conflict> find_base(const Recipe& recipe, const std::str
                                             const std::optional<Digest>& pinned,
                                             const BaseAccess& access) {
   const Image image = pinned ? fetch_pinned(recipe, platform, *pinned, access)
-                             : fetch(recipe, platform, std::nullopt, access);
+                             : fetch_base(recipe, platform, std::nullopt, access);
   check_image(image, recipe, platform);
-  FoundBase found{.base = locked(image),
+  FoundBase found{.base = locked_base(image),
                   .distribution = {},
                   .suite = {},
                   .python = {},
                   .system = {},
                   .lacks_python = {}};
   const StackedTrees files{unpack_image(access.store, image, access.progress)};
-  if (auto conflict = Facts{recipe, image, files}.read(found)) return *std::move(conflict);
+  if (auto conflict = BaseFacts{recipe, image, files}.read(found)) return *std::move(conflict);
   return found;
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "base/paths.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -13,16 +14,11 @@ namespace {
 /// An environment there will be hidden by the recipe's own.
 constexpr std::string_view kOurs = "/opt/venv/";
 constexpr std::uint64_t kLargestProgram = std::uint64_t{512} << 20U;
-constexpr std::uint64_t kLargestText = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kLargestPythonText = std::uint64_t{1} << 20U;
 
 /// Where distributions keep their libraries: Debian's, Fedora's, SUSE's; Arch's.
 constexpr std::array<std::string_view, 5> kLibraryFolders = {
     "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "lib64"};
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string{} : path.substr(0, slash);
-}
 
 /// `3.11` of `…/python3.11`; empty for other names.
 std::string minor_of(std::string_view interpreter) {
@@ -34,12 +30,12 @@ std::string minor_of(std::string_view interpreter) {
   return fine ? std::string(name) : std::string{};
 }
 
-std::string version_of(const StackedTrees& files, const std::string& interpreter) {
+std::string python_version(const StackedTrees& files, const std::string& interpreter) {
   const std::string minor = minor_of(interpreter);
   if (minor.empty()) return {};
   const std::string library = fmt::format("libpython{}.so.1.0", minor);
-  std::vector<std::string> places = {interpreter,
-                                     folder_of(folder_of(interpreter)) + "/lib/" + library};
+  std::vector<std::string> places = {
+      interpreter, std::string{folder_of(folder_of(interpreter))} + "/lib/" + library};
   for (const std::string_view folder : kLibraryFolders) {
     places.push_back(fmt::format("{}/{}", folder, library));
   }
@@ -104,7 +100,7 @@ std::optional<BasePython> base_python(const StackedTrees& files, std::string_vie
     BasePython python;
     python.interpreter = '/' + files.resolve(place).value_or("");
     if (python.interpreter.starts_with(kOurs)) continue;
-    python.version = version_of(files, python.interpreter);
+    python.version = python_version(files, python.interpreter);
     return python;
   }
   return std::nullopt;
@@ -132,8 +128,8 @@ bool has_musl(const StackedTrees& files) {
 }
 
 std::string os_release_value(const StackedTrees& files, std::string_view name) {
-  auto text = files.read("etc/os-release", kLargestText);
-  if (!text) text = files.read("usr/lib/os-release", kLargestText);
+  auto text = files.read("etc/os-release", kLargestPythonText);
+  if (!text) text = files.read("usr/lib/os-release", kLargestPythonText);
   if (!text) return {};
   std::string_view rest = *text;
   while (!rest.empty()) {

@@ -13,7 +13,6 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kStatus = "var/lib/dpkg/status";
 constexpr std::uint64_t kStatusLimit = std::uint64_t{256} << 20U;
 constexpr std::uint64_t kSettingLimit = std::uint64_t{16} << 20U;
 
@@ -48,7 +47,7 @@ void add_stanza(const ControlStanza& stanza, std::string& out) {
 
 /// Why there is no dpkg to add packages with; empty: there is.
 std::string lacks_dpkg(const StackedTrees& files) {
-  if (!files.resolve(kStatus)) {
+  if (!files.resolve(kDpkgStatus)) {
     if (!files.list("var/lib/dpkg/status.d").empty()) {
       return "it is a distroless image: its packages are noted in /var/lib/dpkg/status.d, and it "
              "has no dpkg to add others with";
@@ -168,7 +167,7 @@ std::variant<BaseSystem, std::string> read_base_system(const StackedTrees& files
                        system.distribution);
   }
   if (system.suite.empty()) return "its os-release names no VERSION_CODENAME";
-  auto read = installed_packages(files.read(kStatus, kStatusLimit).value_or(""), architecture);
+  auto read = installed_packages(files.read(kDpkgStatus, kStatusLimit).value_or(""), architecture);
   if (auto* why = std::get_if<std::string>(&read)) return std::move(*why);
   auto& installed = std::get<InstalledPackages>(read);
   system.installed = std::move(installed.stanzas);

@@ -49,7 +49,7 @@ std::string cuda_major(const LockedWheel& wheel) {
 }
 
 /// A toolkit or runtime package tells the release, in that order of trust.
-std::optional<std::string> release_of(const std::vector<LockedWheel>& wheels) {
+std::optional<std::string> toolkit_release(const std::vector<LockedWheel>& wheels) {
   std::optional<std::string> release;
   for (const LockedWheel& wheel : wheels) {
     if (wheel.name == "cuda-toolkit") return version_prefix(wheel.version, 2);
@@ -107,7 +107,7 @@ std::variant<std::optional<LockedCuda>, Conflict> locked_cuda(
     conflict.hint = "set `cuda` to one of them, so that all packages agree on it";
     return conflict;
   }
-  const std::optional<std::string> release = release_of(wheels);
+  const std::optional<std::string> release = toolkit_release(wheels);
   if (!release) return std::optional<LockedCuda>{};
   const std::string_view floor = cuda_driver_floor(major_of(*release));
   if (floor.empty()) {

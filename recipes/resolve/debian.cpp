@@ -191,7 +191,7 @@ void Asking::add_base() {
   }
 }
 
-LockedDeb locked(const solv::Pool& pool, PackageId id) {
+LockedDeb locked_deb(const solv::Pool& pool, PackageId id) {
   solv::Package package = pool.package(id);
   if (package.sha256.empty() || package.path.empty() || package.size_bytes == 0) {
     throw failure("index-invalid", "the package index gives no {} for `{}`",
@@ -209,7 +209,7 @@ LockedDeb locked(const solv::Pool& pool, PackageId id) {
 DebianResolution resolution(const solv::Pool& pool, const std::vector<PackageId>& packages) {
   DebianResolution resolution;
   for (const PackageId id : packages) {
-    if (!pool.is_installed(id)) resolution.debs.push_back(locked(pool, id));
+    if (!pool.is_installed(id)) resolution.debs.push_back(locked_deb(pool, id));
   }
   std::sort(resolution.debs.begin(), resolution.debs.end(),
             [](const LockedDeb& a, const LockedDeb& b) {
@@ -310,8 +310,8 @@ void explain_base(const DebianRequest& request, Conflict& conflict) {
       "another base";
 }
 
-std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool, const Indexes& indexes,
-                                                const DebianRequest& request) {
+std::variant<DebianResolution, Conflict> choose_debs(const solv::Pool& pool, const Indexes& indexes,
+                                                     const DebianRequest& request) {
   AptChoice choice{pool};
   const std::vector<PackageId> held = keep_installed(pool, request, choice);
   const Asked asked = Asking{pool, indexes, request, choice}.find();
@@ -361,7 +361,7 @@ std::variant<DebianResolution, Conflict> resolve_debian(const DebianRequest& req
   if (request.installed) pool.add_installed(*request.installed, index_facts(*request.installed));
   load_indexes(indexes, options, http, progress, pool);
   Activity activity{progress, "choosing packages"};
-  auto answer = choose(pool, indexes, request);
+  auto answer = choose_debs(pool, indexes, request);
   if (const auto* found = std::get_if<DebianResolution>(&answer)) {
     check_not_behind(pool, request, *found);
     activity.result(counted(found->debs.size(), "package"));

@@ -15,7 +15,7 @@ using solv::DependencyId;
 using solv::Obstacle;
 using solv::PackageId;
 
-constexpr std::size_t kMostFacts = 8;
+constexpr std::size_t kMostConflictFacts = 8;
 constexpr std::size_t kMostNames = 3;
 constexpr std::size_t kMostEdits = 2;
 
@@ -90,7 +90,7 @@ std::vector<std::string> obstacle_facts(const solv::Pool& pool,
     const bool told = std::find(facts.begin(), facts.end(), text) != facts.end();
     if (!text.empty() && !told) facts.push_back(std::move(text));
   };
-  while (!rest.empty() && facts.size() < kMostFacts) {
+  while (!rest.empty() && facts.size() < kMostConflictFacts) {
     const auto next = std::find_if(rest.begin(), rest.end(),
                                    [&](const Obstacle& one) { return follows(one, reached); });
     tell(next == rest.end() ? rest.begin() : next);

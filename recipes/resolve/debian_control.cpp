@@ -32,6 +32,12 @@ void each_word(std::string_view text, const std::function<void(std::string_view)
   }
 }
 
+std::vector<std::string> word_list(std::string_view text) {
+  std::vector<std::string> found;
+  each_word(text, [&](std::string_view word) { found.emplace_back(word); });
+  return found;
+}
+
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](char x, char y) { return to_lower(x) == to_lower(y); });

@@ -1,9 +1,14 @@
 #pragma once
 // Debian control files (deb822(5)): stanzas of `Name: value` fields, continued by indented lines.
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace mlenv {
+
+/// Where dpkg keeps the stanzas of what is installed, below the root.
+inline constexpr std::string_view kDpkgStatus = "var/lib/dpkg/status";
 
 /// Views into the text they were cut from.
 class ControlStanza {
@@ -25,6 +30,7 @@ void each_stanza(std::string_view text, const std::function<void(ControlStanza)>
 
 /// Calls `take` with each word between blanks and line ends.
 void each_word(std::string_view text, const std::function<void(std::string_view)>& take);
+std::vector<std::string> word_list(std::string_view text);
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
 }  // namespace mlenv

@@ -15,7 +15,7 @@
 namespace mlenv {
 namespace {
 
-constexpr unsigned kParallelFetches = 4;
+constexpr unsigned kParallelIndexes = 4;
 
 solv::Priority priority_of(std::string_view text) {
   constexpr std::pair<std::string_view, solv::Priority> kNames[] = {
@@ -44,7 +44,7 @@ void take_fact(std::string_view name, std::string_view value, solv::Facts& facts
   }
 }
 
-fs::path index_path(const IndexOptions& options, const PackagesIndex& index) {
+fs::path cached_index(const IndexOptions& options, const PackagesIndex& index) {
   return options.cache / "indexes" / index.file.digest.hex();
 }
 
@@ -135,7 +135,7 @@ std::string packages_text(const fs::path& path) {
 
 void add_parsed(const PackagesIndex& index, const IndexOptions& options, const solv::Origin& origin,
                 solv::Pool& pool) {
-  const std::string text = packages_text(index_path(options, index));
+  const std::string text = packages_text(cached_index(options, index));
   const std::string body = pool.add_index(text, index_facts(text), origin);
   make_own_folders(options.cache / "pools");
   write_file(pool_path(options, index), pool_header(options, index, body) + body, false);
@@ -159,10 +159,10 @@ void load_indexes(const std::vector<PackagesIndex>& indexes, const IndexOptions&
   make_folders(options.cache / "indexes");
   std::vector<std::optional<std::string>> cached(indexes.size());
   {
-    mlenv::Pool threads{kParallelFetches};
+    mlenv::Pool threads{kParallelIndexes};
     threads.for_each(indexes.size(), [&](std::size_t i) {
       cached[i] = cached_pool(options, indexes[i]);
-      const fs::path path = index_path(options, indexes[i]);
+      const fs::path path = cached_index(options, indexes[i]);
       if (!cached[i] && !is_cached(indexes[i], path)) {
         download_index(indexes[i], path, http, progress);
       }
@@ -173,7 +173,7 @@ void load_indexes(const std::vector<PackagesIndex>& indexes, const IndexOptions&
     const solv::Origin origin{static_cast<int>(i), indexes[i].priority};
     if (pool.add_cached(body, origin)) continue;
     while_doing("reading the packages of " + indexes[i].title, [&] {
-      const fs::path path = index_path(options, indexes[i]);
+      const fs::path path = cached_index(options, indexes[i]);
       if (!is_cached(indexes[i], path)) download_index(indexes[i], path, http, progress);
       add_parsed(indexes[i], options, origin, pool);
     });

@@ -15,7 +15,7 @@
 namespace mlenv {
 namespace {
 
-constexpr unsigned kParallelFetches = 4;
+constexpr unsigned kParallelReleases = 4;
 
 /// One suite at one address.
 struct Suite {
@@ -36,8 +36,8 @@ std::string without_trailing_slashes(std::string text) {
   return text;
 }
 
-std::vector<Suite> suites_of(const std::vector<DebianSource>& sources,
-                             const std::string& architecture) {
+std::vector<Suite> usable_suites(const std::vector<DebianSource>& sources,
+                                 const std::string& architecture) {
   std::vector<Suite> suites;
   for (const DebianSource& source : sources) {
     const auto& known = source.architectures;
@@ -51,7 +51,7 @@ std::vector<Suite> suites_of(const std::vector<DebianSource>& sources,
   return suites;
 }
 
-Fetched fetch(const Suite& suite, Http& http) {
+Fetched fetch_release(const Suite& suite, Http& http) {
   Fetched fetched;
   try {
     HttpRequest request;
@@ -233,8 +233,8 @@ std::optional<Release> Releases::accept(const Suite& suite, Fetched fetched) {
   return fresh;
 }
 
-void add_indexes(const Suite& suite, const Release& release, const IndexOptions& options,
-                 Progress& progress, std::vector<PackagesIndex>& out) {
+void add_suite_indexes(const Suite& suite, const Release& release, const IndexOptions& options,
+                       Progress& progress, std::vector<PackagesIndex>& out) {
   std::vector<std::string> architectures{options.architecture};
   if (release.separate_all) architectures.emplace_back("all");
   for (const std::string& component : suite.source->components) {
@@ -265,17 +265,17 @@ void add_indexes(const Suite& suite, const Release& release, const IndexOptions&
 std::vector<PackagesIndex> find_indexes(const std::vector<DebianSource>& sources,
                                         const IndexOptions& options, Http& http,
                                         Progress& progress) {
-  const std::vector<Suite> suites = suites_of(sources, options.architecture);
+  const std::vector<Suite> suites = usable_suites(sources, options.architecture);
   std::vector<Fetched> fetched(suites.size());
   Releases releases{options, progress};
   {
     Activity activity{progress, "fetching package lists", suites.size(), "lists"};
-    mlenv::Pool threads{kParallelFetches};
+    mlenv::Pool threads{kParallelReleases};
     threads.for_each(suites.size() + 1, [&](std::size_t i) {
       if (i == 0) {
         releases.load_keyrings(suites);
       } else {
-        fetched[i - 1] = fetch(suites[i - 1], http);
+        fetched[i - 1] = fetch_release(suites[i - 1], http);
         activity.advance(1);
       }
     });
@@ -286,7 +286,7 @@ std::vector<PackagesIndex> find_indexes(const std::vector<DebianSource>& sources
     const auto release = releases.accept(suites[i], std::move(fetched[i]));
     if (!release) continue;
     const std::size_t before = found.size();
-    add_indexes(suites[i], *release, options, progress, found);
+    add_suite_indexes(suites[i], *release, options, progress, found);
     has_suite = has_suite || (suites[i].source->suite == options.suite && found.size() > before);
   }
   // The same order whatever the order of the sources: ids in the pool follow from it.

@@ -10,6 +10,7 @@
 #include "recipes/distribution.hpp"
 #include "recipes/resolve/apt_sources.hpp"
 #include "recipes/resolve/debian.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 constexpr std::string_view kPockets[] = {"", "-updates", "-security"};
 
 /// The machine's own release, when it runs the distribution asked for.
-std::optional<std::string> release_of(const fs::path& root, std::string_view distribution) {
+std::optional<std::string> machine_codename(const fs::path& root, std::string_view distribution) {
   const auto text = read_small_file_if_exists(root / "etc/os-release", size_limit::kMachineConfig);
   if (!text) return std::nullopt;
   std::string codename = os_release_value(*text, "VERSION_CODENAME");
@@ -27,12 +28,8 @@ std::optional<std::string> release_of(const fs::path& root, std::string_view dis
   return codename;
 }
 
-bool holds(std::span<const std::string_view> all, std::string_view one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
 /// The base that sources are looked for.
-struct Wanted {
+struct WantedSuite {
   const Distribution& distribution;
   std::string suite;
   std::vector<std::string> others;  ///< suites next to it that the recipe names
@@ -40,13 +37,13 @@ struct Wanted {
 
 /// The suite of the wanted release that takes `found`'s place, or nullopt when `found` belongs to
 /// neither of `known`.
-std::optional<std::string> renamed(std::string_view found, const Wanted& wanted,
-                                   std::span<const std::string_view> known) {
+std::optional<std::string> suite_in_place(std::string_view found, const WantedSuite& wanted,
+                                          std::span<const std::string_view> known) {
   for (const std::string_view name : known) {
     if (!found.starts_with(name)) continue;
     const std::string_view pocket = found.substr(name.size());
-    if (!holds(kPockets, pocket)) continue;
-    if (holds(wanted.distribution.rolling, wanted.suite) && !pocket.empty()) return std::nullopt;
+    if (!is_among(kPockets, pocket)) continue;
+    if (is_among(wanted.distribution.rolling, wanted.suite) && !pocket.empty()) return std::nullopt;
     return fmt::format("{}{}", wanted.suite, pocket);
   }
   return std::nullopt;
@@ -64,19 +61,19 @@ bool looks_like(const Distribution& distribution, const AptSource& source) {
 
 /// A repository of somebody else under the same suite name usually has other components.
 bool has_own_sections(const Distribution& distribution, const AptSource& source) {
-  const auto own = [&](const std::string& name) { return holds(distribution.sections, name); };
+  const auto own = [&](const std::string& name) { return is_among(distribution.sections, name); };
   return !source.components.empty() &&
          std::all_of(source.components.begin(), source.components.end(), own);
 }
 
-std::optional<DebianSource> own_source(const AptSource& source, const Wanted& wanted,
+std::optional<DebianSource> own_source(const AptSource& source, const WantedSuite& wanted,
                                        const std::optional<std::string>& machine) {
   if (!has_own_sections(wanted.distribution, source)) return std::nullopt;
   std::vector<std::string_view> known{wanted.suite};
   if (machine) known.emplace_back(*machine);
-  auto suite = renamed(source.suite, wanted, known);
+  auto suite = suite_in_place(source.suite, wanted, known);
   if (!suite && looks_like(wanted.distribution, source)) {
-    suite = renamed(source.suite, wanted, wanted.distribution.moving);
+    suite = suite_in_place(source.suite, wanted, wanted.distribution.moving);
   }
   if (!suite) return std::nullopt;
   DebianSource own;
@@ -98,7 +95,7 @@ bool holds_suite(const std::vector<DebianSource>& sources, const std::string& su
 }
 
 /// Backports and their kin lie in the same archive as the suite itself.
-void add_others(const Wanted& wanted, std::vector<DebianSource>& found) {
+void add_others(const WantedSuite& wanted, std::vector<DebianSource>& found) {
   for (const std::string& other : wanted.others) {
     if (holds_suite(found, other)) continue;
     for (std::size_t i = 0, count = found.size(); i < count; ++i) {
@@ -111,7 +108,7 @@ void add_others(const Wanted& wanted, std::vector<DebianSource>& found) {
   }
 }
 
-std::vector<DebianSource> own_sources(const std::vector<AptSource>& all, const Wanted& wanted,
+std::vector<DebianSource> own_sources(const std::vector<AptSource>& all, const WantedSuite& wanted,
                                       const std::optional<std::string>& machine) {
   std::vector<DebianSource> found;
   for (const AptSource& source : all) {
@@ -196,7 +193,7 @@ BaseSources base_sources(const Recipe& recipe, const fs::path& settings,
   const Distribution* distribution = find_distribution(recipe.distribution);
   const bool others_first = !sources_file.empty() || recipe.has_own_base_source();
   if (distribution == nullptr || others_first) return {};
-  const Wanted wanted{*distribution, recipe.suite, suites_next_to(recipe)};
+  const WantedSuite wanted{*distribution, recipe.suite, suites_next_to(recipe)};
   BaseSources found;
   for (const AptSource& source : read_apt_sources(settings)) {
     if (source.components.empty()) continue;  // without `dists/`
@@ -223,7 +220,7 @@ std::vector<DebianSource> debian_sources(const Recipe& recipe, const fs::path& r
   if (distribution == nullptr) throw no_sources(recipe, "mlenv");
   std::vector<DebianSource> own = recipe_sources(recipe, *distribution);
   if (!own.empty() && recipe.has_own_base_source()) return own;
-  const Wanted wanted{*distribution, recipe.suite, suites_next_to(recipe)};
+  const WantedSuite wanted{*distribution, recipe.suite, suites_next_to(recipe)};
   std::vector<DebianSource> found;
   std::string looked_at;
   if (!sources_file.empty()) {
@@ -234,7 +231,7 @@ std::vector<DebianSource> debian_sources(const Recipe& recipe, const fs::path& r
     found = own_sources(all, wanted, std::nullopt);
     looked_at = "`" + sources_file.string() + "`, which MLENV_DEBIAN_SOURCES names,";
   } else {
-    const auto machine = release_of(root, recipe.distribution);
+    const auto machine = machine_codename(root, recipe.distribution);
     found = own_sources(read_apt_sources(root), wanted, machine);
     looked_at = "this machine's apt configuration (`" + (root / "etc/apt").string() + "`)";
   }

@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::size_t kMostTries = 10;
 
-using Facts = std::vector<std::string>;
+using DemandFacts = std::vector<std::string>;
 
-std::string shown(const Recipe& recipe, const Placed& place, std::string_view message) {
+std::string shown_demand(const Recipe& recipe, const Placed& place, std::string_view message) {
   return shown_mistake(recipe.path, recipe.source, place.line, place.column, message);
 }
 
@@ -80,7 +80,7 @@ class Unmet {
   }
 
   bool empty() const { return facts_.empty(); }
-  const Facts& facts() const { return facts_; }
+  const DemandFacts& facts() const { return facts_; }
   /// Whether another release of CUDA could meet them.
   bool depends_on_release() const { return depends_on_release_; }
   std::string headline() const { return headlines_.empty() ? "" : headlines_.front(); }
@@ -89,7 +89,7 @@ class Unmet {
  private:
   void add(const Placed& place, std::string_view asked, std::string found, std::string headline,
            std::string hint) {
-    facts_.push_back(shown(recipe_, place, asked));
+    facts_.push_back(shown_demand(recipe_, place, asked));
     if (std::find(facts_.begin(), facts_.end(), found) == facts_.end()) {
       facts_.push_back(std::move(found));
     }
@@ -161,7 +161,7 @@ class Unmet {
   const Recipe& recipe_;
   const WheelResolution& resolution_;
   std::string what_;
-  Facts facts_;
+  DemandFacts facts_;
   std::vector<std::string> headlines_;
   std::vector<std::string> hints_;
   bool depends_on_release_ = false;
@@ -243,8 +243,8 @@ std::optional<Conflict> libraries_conflict(const WheelRequest& request, const Fi
     const LockedWheel* wheel = find_library(known, plain->wheels);
     if (wheel == nullptr || version_satisfies(wheel->version, library.specifier())) continue;
     conflict.facts.push_back(
-        shown(recipe, library.version,
-              fmt::format("the recipe asks for {} {}", known.shown, library.version.text)));
+        shown_demand(recipe, library.version,
+                     fmt::format("the recipe asks for {} {}", known.shown, library.version.text)));
     conflict.facts.push_back(fmt::format("without it the recipe gets {}, and {} {}",
                                          described(recipe, *plain), known.shown, wheel->version));
   }

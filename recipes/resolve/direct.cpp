@@ -12,8 +12,6 @@
 namespace mlenv {
 namespace {
 
-using AddressKind = PackageAddress::Kind;
-
 std::optional<DirectRequirement> direct_of(const Recipe& recipe, const std::string& text,
                                            const Placed* place, const ListedText* listed,
                                            const MarkerEnvironment& environment) {

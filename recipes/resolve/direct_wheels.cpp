@@ -21,8 +21,8 @@ const BuiltRelease* find(const std::vector<BuiltRelease>& direct, const std::str
   return found == direct.end() ? nullptr : &*found;
 }
 
-void name_in(const std::vector<BuiltRelease>& direct, std::vector<std::string>& texts,
-             bool constraints) {
+void name_addresses(const std::vector<BuiltRelease>& direct, std::vector<std::string>& texts,
+                    bool constraints) {
   std::vector<std::string> kept;
   for (std::string& text : texts) {
     const auto read = parse_requirement(text);
@@ -97,8 +97,8 @@ std::string place_of(const LockedSource& source) {
 }  // namespace
 
 bool name_wheels(const std::vector<BuiltRelease>& direct, UvQuestion& question) {
-  name_in(direct, question.requirements, false);
-  name_in(direct, question.constraints, true);
+  name_addresses(direct, question.requirements, false);
+  name_addresses(direct, question.constraints, true);
   bool leaves_extra = false;
   for (const BuiltRelease& one : direct) {
     Told told = told_of(one, direct);

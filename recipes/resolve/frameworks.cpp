@@ -10,7 +10,7 @@
 namespace mlenv {
 namespace {
 
-Requirement parsed(const Recipe& recipe, const Placed& place) {
+Requirement parsed_requirement(const Recipe& recipe, const Placed& place) {
   const auto read = parse_requirement(place.text);
   if (const auto* mistake = std::get_if<RequirementMistake>(&read)) {
     throw recipe_error(recipe, place, mistake->message);
@@ -25,14 +25,16 @@ void add_extra(Requirement& requirement, std::string extra) {
   }
 }
 
-std::string_view major_of(std::string_view release) { return release.substr(0, release.find('.')); }
+std::string_view major_part(std::string_view release) {
+  return release.substr(0, release.find('.'));
+}
 
 /// The package that a framework's builds for `cuda` come from; `cuda` is empty, `cpu` or a release.
 Requirement framework_package(Requirement framework, std::string_view cuda) {
   const std::string name = framework.normalised_name();
   const bool gpu = !cuda.empty() && cuda != "cpu";
   if (name == "pytorch") framework.name = "torch";
-  if (name == "jax" && gpu) add_extra(framework, fmt::format("cuda{}", major_of(cuda)));
+  if (name == "jax" && gpu) add_extra(framework, fmt::format("cuda{}", major_part(cuda)));
   if (name == "tensorflow" && gpu) add_extra(framework, "and-cuda");
   if (name == "tensorflow" && cuda == "cpu") framework.name = "tensorflow-cpu";
   return framework;
@@ -57,10 +59,11 @@ FrameworkRequirements framework_requirements(const Recipe& recipe) {
   FrameworkRequirements all;
   const std::string cuda = recipe.cuda ? recipe.cuda->text : "";
   if (recipe.framework) {
-    all.requirements.push_back(framework_package(parsed(recipe, *recipe.framework), cuda).str());
+    all.requirements.push_back(
+        framework_package(parsed_requirement(recipe, *recipe.framework), cuda).str());
   }
   for (const Placed& package : recipe.packages) {
-    all.requirements.push_back(parsed(recipe, package).str());
+    all.requirements.push_back(parsed_requirement(recipe, package).str());
   }
   if (cuda == "cpu") all.constraints = no_cuda_constraints();
   if (!cuda.empty() && cuda != "cpu") all.constraints = cuda_constraints(cuda);

@@ -19,22 +19,23 @@ namespace mlenv {
 namespace {
 
 /// Of a hook or a shell that mlenv was started from (git rev-parse --local-env-vars, and who asks).
-constexpr std::array<std::string_view, 16> kUnwanted = {"GIT_DIR",
-                                                        "GIT_WORK_TREE",
-                                                        "GIT_INDEX_FILE",
-                                                        "GIT_PREFIX",
-                                                        "GIT_COMMON_DIR",
-                                                        "GIT_NAMESPACE",
-                                                        "GIT_OBJECT_DIRECTORY",
-                                                        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-                                                        "GIT_SHALLOW_FILE",
-                                                        "GIT_GRAFT_FILE",
-                                                        "GIT_REPLACE_REF_BASE",
-                                                        "GIT_NO_REPLACE_OBJECTS",
-                                                        "GIT_QUARANTINE_PATH",
-                                                        "SSH_ASKPASS",
-                                                        "LC_ALL",
-                                                        "LANGUAGE"};
+constexpr std::array<std::string_view, 16> kUnwantedGitVariables = {
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_QUARANTINE_PATH",
+    "SSH_ASKPASS",
+    "LC_ALL",
+    "LANGUAGE"};
 
 std::vector<std::string> own_environment() {
   std::vector<std::string> own;
@@ -102,7 +103,9 @@ std::vector<std::string> git_environment(const std::vector<std::string>& own, bo
   std::vector<std::string> kept;
   for (const std::string& text : own) {
     const std::string_view name = std::string_view(text).substr(0, text.find('='));
-    if (std::find(kUnwanted.begin(), kUnwanted.end(), name) != kUnwanted.end()) continue;
+    if (std::find(kUnwantedGitVariables.begin(), kUnwantedGitVariables.end(), name) !=
+        kUnwantedGitVariables.end())
+      continue;
     if (name == "GIT_SSH_COMMAND" || name == "GIT_SSH") batch = false;
     kept.push_back(text);
   }

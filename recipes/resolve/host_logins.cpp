@@ -17,15 +17,6 @@ namespace {
 
 constexpr std::string_view kPlain = "http://";
 
-std::string value_of(const std::vector<std::string>& environment, std::string_view name) {
-  for (const std::string_view text : environment) {
-    if (text.starts_with(name) && text.substr(name.size()).starts_with('=')) {
-      return std::string(text.substr(name.size() + 1));
-    }
-  }
-  return {};
-}
-
 void set_variable(std::vector<std::string>& environment, const std::string& name,
                   const std::string& value) {
   std::erase_if(environment, [&](const std::string& text) { return text.starts_with(name + "="); });
@@ -89,10 +80,19 @@ std::optional<std::string> netrc_text(const fs::path& path) {
 
 }  // namespace
 
+std::string_view variable_in(const std::vector<std::string>& environment, std::string_view name) {
+  for (const std::string_view text : environment) {
+    if (text.starts_with(name) && text.substr(name.size()).starts_with('=')) {
+      return text.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
 void narrow_netrc(std::vector<std::string>& environment, const std::vector<std::string>& words,
                   const fs::path& folder) {
-  std::string path = value_of(environment, "NETRC");
-  const std::string home = value_of(environment, "HOME");
+  std::string path{variable_in(environment, "NETRC")};
+  const std::string home{variable_in(environment, "HOME")};
   if (path.empty() && !home.empty()) path = home + "/.netrc";
   if (path.empty()) return;
   const auto netrc = netrc_text(path);
@@ -116,7 +116,7 @@ std::vector<std::string> git_login_options(const std::vector<std::string>& argum
 void narrow_git_home(std::vector<std::string>& environment,
                      const std::vector<std::string>& arguments) {
   const bool plain = has_url(arguments, kPlain);
-  const std::string home = value_of(environment, "HOME");
+  const std::string home{variable_in(environment, "HOME")};
   if (home.empty() || (!plain && !has_url(arguments, "https://"))) return;
   const auto netrc = netrc_text(fs::path(home) / ".netrc");
   if (!netrc || (!plain && !has_default(*netrc))) return;

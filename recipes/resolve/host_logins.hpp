@@ -28,4 +28,7 @@ std::vector<std::string> git_login_options(const std::vector<std::string>& argum
 void narrow_git_home(std::vector<std::string>& environment,
                      const std::vector<std::string>& arguments);
 
+/// The value of `name` among `NAME=value`; empty when it is not there.
+std::string_view variable_in(const std::vector<std::string>& environment, std::string_view name);
+
 }  // namespace mlenv

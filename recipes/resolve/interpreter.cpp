@@ -29,7 +29,7 @@ Error bad_python(std::string why) {
 }
 
 /// `PY_VERSION` of Include/patchlevel.h.
-std::string version_in(std::string_view header) {
+std::string header_version(std::string_view header) {
   constexpr std::string_view kDefine = "#define PY_VERSION";
   const std::size_t start = header.find(kDefine);
   if (start == std::string_view::npos) return {};
@@ -63,7 +63,7 @@ std::string read_text(Source& data) {
   return text;
 }
 
-std::string version_of(const fs::path& archive) {
+std::string archive_version(const fs::path& archive) {
   std::string version;
   bool any = false;
   std::vector<std::string> programs;
@@ -71,7 +71,7 @@ std::string version_of(const fs::path& archive) {
     any = true;
     if (entry.path.starts_with("bin/python3.")) programs.push_back(entry.path.substr(4));
     if (entry.path.starts_with("include/python3.") && entry.path.ends_with("/patchlevel.h")) {
-      version = version_in(read_text(data));
+      version = header_version(read_text(data));
     }
   });
   if (!any) throw bad_python("it holds no folder `python`");
@@ -182,7 +182,7 @@ LockedPython lock_interpreter(const RecipeSources::Python& source, Http& http,
     if (!is_intact(path, digest)) {
       fetch_interpreter(source.url.text, digest, std::nullopt, path, http);
     }
-    LockedPython python{version_of(path), name, fs::file_size(path), digest};
+    LockedPython python{archive_version(path), name, fs::file_size(path), digest};
     activity.result(python.version);
     return python;
   });

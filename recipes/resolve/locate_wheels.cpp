@@ -6,8 +6,6 @@
 namespace mlenv {
 namespace {
 
-using Packages = std::vector<PylockPackage>;
-
 UvAnswer ask_for(const std::vector<LockedWheel>& wheels, const WheelRequest& request,
                  const fs::path& uv, const fs::path& cache) {
   UvQuestion question;
@@ -31,7 +29,8 @@ void take(const PylockWheel& found, const std::vector<LockedWheel>& wheels, Whee
   }
 }
 
-void take(const Packages& packages, const std::vector<LockedWheel>& wheels, WheelPlaces& places) {
+void take(const PylockPackages& packages, const std::vector<LockedWheel>& wheels,
+          WheelPlaces& places) {
   for (const PylockPackage& package : packages) {
     for (const PylockWheel& found : package.wheels) take(found, wheels, places);
   }
@@ -42,7 +41,7 @@ void locate(const std::vector<LockedWheel>& wheels, const WheelRequest& request,
             const fs::path& cache, WheelPlaces& places) {
   if (wheels.empty()) return;
   const UvAnswer answer = ask_for(wheels, request, uv, cache);
-  if (const auto* packages = std::get_if<Packages>(&answer)) {
+  if (const auto* packages = std::get_if<PylockPackages>(&answer)) {
     take(*packages, wheels, places);
     return;
   }
@@ -62,7 +61,7 @@ std::optional<SourceRelease> locate_source(const std::string& name, const std::s
   question.no_dependencies = true;
   question.known = {{name, version, {}, {}, {}}};
   const UvAnswer answer = ask_uv(question, request, uv, cache);
-  const auto* packages = std::get_if<Packages>(&answer);
+  const auto* packages = std::get_if<PylockPackages>(&answer);
   if (packages == nullptr || packages->size() != 1) return std::nullopt;
   const auto& source = packages->front().source;
   if (!source || !source->digest) return std::nullopt;

@@ -8,9 +8,7 @@
 namespace mlenv {
 namespace {
 
-using Is = TomlValue::Kind;
-
-constexpr std::string_view kCode = "uv-failed";
+constexpr std::string_view kUvFailed = "uv-failed";
 
 int hex_value(char c) {
   if (is_digit(c)) return c - '0';
@@ -41,7 +39,7 @@ std::string file_of_url(std::string_view url) {
 }
 
 PylockWheel read_wheel(const TomlReader& reader, const TomlValue& table, const fs::path& folder) {
-  if (table.kind != Is::table) reader.fail(table, "a wheel is a table");
+  if (table.kind != TomlKind::table) reader.fail(table, "a wheel is a table");
   PylockWheel wheel;
   wheel.url = reader.optional_text(table, "url");
   if (wheel.url.empty()) {
@@ -54,7 +52,7 @@ PylockWheel read_wheel(const TomlReader& reader, const TomlValue& table, const f
     reader.fail(table, "a wheel has no proper file name");
   }
   if (table.find("size") != nullptr) wheel.size_bytes = reader.size(table, "size");
-  const TomlValue* hashes = reader.optional_member(table, "hashes", Is::table);
+  const TomlValue* hashes = reader.optional_member(table, "hashes", TomlKind::table);
   if (hashes != nullptr && hashes->find("sha256") != nullptr) {
     wheel.digest = Digest::from_hex(reader.text(*hashes, "sha256"));
   }
@@ -66,26 +64,26 @@ PylockWheel read_wheel(const TomlReader& reader, const TomlValue& table, const f
 std::vector<PylockPackage> parse_pylock(std::string_view text, const fs::path& folder) {
   const TomlReader reader({.shown_path = folder / "pylock.toml",
                            .text = std::string(text),
-                           .code = std::string(kCode),
+                           .code = std::string(kUvFailed),
                            .hint = {}});
   const TomlValue root = parse_toml(reader.file());
   if (!reader.text(root, "lock-version").starts_with("1.")) {
     reader.fail(*root.find("lock-version"), "this version of pylock.toml is not known");
   }
   std::vector<PylockPackage> packages;
-  const TomlValue* all = reader.optional_member(root, "packages", Is::list);
+  const TomlValue* all = reader.optional_member(root, "packages", TomlKind::list);
   if (all == nullptr) return packages;
   for (const TomlValue& one : all->items) {
-    if (one.kind != Is::table) reader.fail(one, "a package is a table");
+    if (one.kind != TomlKind::table) reader.fail(one, "a package is a table");
     PylockPackage package;
     package.name = normalise_wheel_name(reader.text(one, "name"));
     package.version = reader.optional_text(one, "version");
-    if (const TomlValue* wheels = reader.optional_member(one, "wheels", Is::list)) {
+    if (const TomlValue* wheels = reader.optional_member(one, "wheels", TomlKind::list)) {
       for (const TomlValue& wheel : wheels->items) {
         package.wheels.push_back(read_wheel(reader, wheel, folder));
       }
     }
-    if (const TomlValue* source = reader.optional_member(one, "sdist", Is::table)) {
+    if (const TomlValue* source = reader.optional_member(one, "sdist", TomlKind::table)) {
       const PylockWheel read = read_wheel(reader, *source, folder);
       package.source = PylockSource{read.file, read.url, read.digest, read.size_bytes};
     }

@@ -33,8 +33,10 @@ struct PylockPackage {
   std::optional<PylockSource> source{};  ///< the sdist
 };
 
+using PylockPackages = std::vector<PylockPackage>;
+
 /// Throws `uv-failed` when it is not what PEP 751 says.
-std::vector<PylockPackage> parse_pylock(std::string_view text, const fs::path& folder);
+PylockPackages parse_pylock(std::string_view text, const fs::path& folder);
 
 /// Enough of a pylock.toml for uv to prefer these versions.
 std::string render_preferences(const std::vector<std::pair<std::string, std::string>>& versions);

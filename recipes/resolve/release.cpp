@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "recipes/resolve/debian_control.hpp"
 
 namespace mlenv {
@@ -16,25 +16,11 @@ constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr"
 /// Clocks that are wrong by less are no reason to stop.
 constexpr std::time_t kClockTolerance = 86'400;
 
-template <typename Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> found;
-  each_word(text, [&](std::string_view word) { found.emplace_back(word); });
-  return found;
-}
-
 /// ` 3f1a…   1234 main/binary-amd64/Packages.xz`, line by line.
 void parse_files(std::string_view section, std::string_view what, Release& release) {
-  const std::vector<std::string> parts = words(section);
+  const std::vector<std::string> parts = word_list(section);
   for (std::size_t i = 0; i + 2 < parts.size(); i += 3) {
-    const auto size = number<std::uint64_t>(parts[i + 1]);
+    const auto size = number_from<std::uint64_t>(parts[i + 1]);
     if (!size) throw failure("release-invalid", "{} has a malformed SHA256 section", what);
     release.files.emplace(parts[i + 2], ReleaseFile{*size, Digest::from_hex(parts[i])});
   }
@@ -56,8 +42,8 @@ void take_text(std::string_view name, std::string_view value, Release& release, 
   if (name == "NotAutomatic") release.not_automatic = value == "yes";
   if (name == "ButAutomaticUpgrades") release.automatic_upgrades = value == "yes";
   if (name == "No-Support-for-Architecture-all") seen.all_in_each = value == "Packages";
-  if (name == "Architectures") release.architectures = words(value);
-  if (name == "Components") release.components = words(value);
+  if (name == "Architectures") release.architectures = word_list(value);
+  if (name == "Components") release.components = word_list(value);
   if (name == "Date") seen.date = true;
   if (name == "SHA256") seen.files = true;
 }
@@ -70,9 +56,9 @@ std::time_t time_of(std::string_view name, std::string_view value, std::string_v
 
 std::optional<std::time_t> seconds_of_day(std::string_view text) {
   if (text.size() != 8 || text[2] != ':' || text[5] != ':') return std::nullopt;
-  const auto hours = number<int>(text.substr(0, 2));
-  const auto minutes = number<int>(text.substr(3, 2));
-  const auto seconds = number<int>(text.substr(6, 2));
+  const auto hours = number_from<int>(text.substr(0, 2));
+  const auto minutes = number_from<int>(text.substr(3, 2));
+  const auto seconds = number_from<int>(text.substr(6, 2));
   if (!hours || !minutes || !seconds) return std::nullopt;
   if (*hours > 23 || *minutes > 59 || *seconds > 60) return std::nullopt;
   return (*hours * 60 + *minutes) * 60 + *seconds;
@@ -81,12 +67,12 @@ std::optional<std::time_t> seconds_of_day(std::string_view text) {
 }  // namespace
 
 std::optional<std::time_t> parse_release_date(std::string_view text) {
-  const std::vector<std::string> parts = words(text);
+  const std::vector<std::string> parts = word_list(text);
   if (parts.size() != 6) return std::nullopt;
   const bool zone =
       parts[5] == "UTC" || parts[5] == "GMT" || parts[5] == "Z" || parts[5] == "+0000";
-  const auto day = number<unsigned>(parts[1]);
-  const auto year = number<int>(parts[3]);
+  const auto day = number_from<unsigned>(parts[1]);
+  const auto year = number_from<int>(parts[3]);
   const auto month = std::find(kMonths.begin(), kMonths.end(), parts[2]);
   const auto seconds = seconds_of_day(parts[4]);
   if (!zone || !day || !year || month == kMonths.end() || !seconds) return std::nullopt;

@@ -18,8 +18,8 @@ namespace mlenv {
 namespace {
 
 using Ffi = Owned<rnp_ffi_destroy>::of<rnp_ffi_st>;
-using Input = Owned<rnp_input_destroy>::of<rnp_input_st>;
-using Output = Owned<rnp_output_destroy>::of<rnp_output_st>;
+using RnpInput = Owned<rnp_input_destroy>::of<rnp_input_st>;
+using RnpOutput = Owned<rnp_output_destroy>::of<rnp_output_st>;
 using Verification = Owned<rnp_op_verify_destroy>::of<rnp_op_verify_st>;
 using SignatureHandle = Owned<rnp_signature_handle_destroy>::of<rnp_signature_handle_st>;
 using KeyHandle = Owned<rnp_key_handle_destroy>::of<rnp_key_handle_st>;
@@ -36,11 +36,11 @@ void check(rnp_result_t result, std::string_view doing) {
   throw failure("openpgp", "librnp failed at {}", doing).because(rnp_result_to_string(result));
 }
 
-Input open_input(std::string_view text) {
+RnpInput open_input(std::string_view text) {
   rnp_input_t input = nullptr;
   const auto* data = reinterpret_cast<const std::uint8_t*>(text.data());
   check(rnp_input_from_memory(&input, data, text.size(), false), "reading from memory");
-  return Input{input};
+  return RnpInput{input};
 }
 
 std::string key_id(rnp_op_verify_signature_t signature) {
@@ -90,7 +90,7 @@ std::vector<std::string> faults(rnp_op_verify_t verification, bool& any_valid) {
   return found;
 }
 
-std::string text_of(rnp_output_t output) {
+std::string signed_text(rnp_output_t output) {
   std::uint8_t* data = nullptr;
   std::size_t size = 0;
   check(rnp_output_memory_get_buf(output, &data, &size, false), "reading the signed text");
@@ -121,7 +121,7 @@ void Keyring::add_text(std::string_view keys, std::string_view what) {
     return keys_held;
   };
   const std::size_t before = count();
-  const Input input = open_input(keys);
+  const RnpInput input = open_input(keys);
   const rnp_result_t result =
       rnp_import_keys(state_->ffi.get(), input.get(),
                       RNP_LOAD_SAVE_PUBLIC_KEYS | RNP_LOAD_SAVE_PERMISSIVE, nullptr);
@@ -153,17 +153,17 @@ std::string Keyring::verified_text(std::string_view in_release, std::string_view
   if (!in_release.starts_with(kSignedMessage)) {
     throw std::move(error).because("it holds no OpenPGP signature");
   }
-  const Input input = open_input(in_release);
+  const RnpInput input = open_input(in_release);
   rnp_output_t output = nullptr;
   check(rnp_output_to_memory(&output, 0), "writing to memory");
-  const Output owned_output{output};
+  const RnpOutput owned_output{output};
   rnp_op_verify_t operation = nullptr;
   check(rnp_op_verify_create(&operation, state_->ffi.get(), input.get(), output), "verifying");
   const Verification verification{operation};
   const rnp_result_t result = rnp_op_verify_execute(operation);
   bool any_valid = false;
   std::vector<std::string> why = faults(operation, any_valid);
-  if (any_valid && result == RNP_SUCCESS) return text_of(output);
+  if (any_valid && result == RNP_SUCCESS) return signed_text(output);
   if (why.empty()) why.emplace_back("its OpenPGP signature is malformed");
   for (std::string& reason : why) error.because(std::move(reason));
   throw std::move(error);

@@ -24,12 +24,12 @@
 namespace mlenv {
 namespace {
 
-bool wants_wheels(const Request& request) {
+bool asks_for_wheels(const Request& request) {
   return !request.framework.empty() || !request.packages.empty() || !request.requirements.empty();
 }
 
 bool wants_python(const Request& request) {
-  return !request.python.empty() || wants_wheels(request);
+  return !request.python.empty() || asks_for_wheels(request);
 }
 
 bool same_debian(const Request& a, const Request& b) {
@@ -71,7 +71,7 @@ fs::path named_wheel(const fs::path& cache, const LockedWheel& wheel, const fs::
 
 /// Suites beside the base's that `system` names, `bookworm-backports`: their archives are looked at
 /// for that alone.
-std::set<std::string> suites_of(const Request& request) {
+std::set<std::string> named_suites(const Request& request) {
   std::set<std::string> suites;
   for (const std::string& package : request.system) {
     const std::size_t slash = package.find('/');
@@ -161,7 +161,7 @@ class Resolver {
     const bool same = previous != nullptr && previous->platform == lock_.platform &&
                       previous->request.base == lock_.request.base &&
                       previous->settings.sources == lock_.settings.sources &&
-                      suites_of(previous->request) == suites_of(lock_.request);
+                      named_suites(previous->request) == named_suites(lock_.request);
     return same ? previous->debs : std::vector<LockedDeb>{};
   }
 
@@ -283,7 +283,7 @@ class Resolver {
   }
 
   std::optional<Conflict> wheels() {
-    if (!wants_wheels(lock_.request)) return std::nullopt;
+    if (!asks_for_wheels(lock_.request)) return std::nullopt;
     const bool may_keep = kept() != nullptr && !incomplete_ && options_.moved.empty();
     if (may_keep && same_wheels(*kept(), lock_) && source_changes(recipe_, *kept()).empty()) {
       lock_.wheels = kept()->wheels;

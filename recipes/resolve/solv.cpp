@@ -231,7 +231,7 @@ void fill_job(const Job& job, IdQueue& queue) {
 }
 
 /// Rules that say nothing to a person (jobs, learnt ones) become Kind::asked.
-Obstacle obstacle_of(Solver* solver, Id rule) {
+Obstacle rule_obstacle(Solver* solver, Id rule) {
   Id source = 0;
   Id target = 0;
   Id dependency = 0;
@@ -276,7 +276,7 @@ std::vector<Obstacle> obstacles_of(Solver* solver) {
   IdQueue rules;
   solver_findallproblemrules(solver, 1, rules.get());
   for (const Id rule : rules) {
-    const Obstacle obstacle = obstacle_of(solver, rule);
+    const Obstacle obstacle = rule_obstacle(solver, rule);
     const auto known = [&](const Obstacle& other) { return same(obstacle, other); };
     if (std::none_of(found.begin(), found.end(), known)) found.push_back(obstacle);
   }

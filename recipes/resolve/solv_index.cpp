@@ -25,7 +25,7 @@ void close_file(std::FILE* file) { (void)std::fclose(file); }  // memory: nothin
 using FileHandle = Owned<close_file>::of<std::FILE>;
 
 /// Part of `cache_format`: to be raised when `add_index` stores something else.
-constexpr int kFormat = 2;
+constexpr int kPoolFormat = 2;
 
 /// libsolv reads through FILE; fmemopen refuses an empty buffer.
 FileHandle open_memory(std::string_view bytes) {
@@ -134,7 +134,7 @@ bool Pool::add_cached(std::string_view bytes, const Origin& origin) {
 }
 
 std::string Pool::cache_format() {
-  return fmt::format("libsolv-{}-{}-mlenv-{}", solv_version, solv_toolversion, kFormat);
+  return fmt::format("libsolv-{}-{}-mlenv-{}", solv_version, solv_toolversion, kPoolFormat);
 }
 
 }  // namespace mlenv::solv

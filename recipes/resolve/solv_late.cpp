@@ -10,7 +10,7 @@ extern "C" {
 #include "base/late_library.hpp"
 
 namespace {
-mlenv::LateLibrary library{MLENV_LATE_SOLVEXT};
+mlenv::LateLibrary solv_library{MLENV_LATE_SOLVEXT};
 }  // namespace
 
-MLENV_LATE_3(library, repo_add_debpackages)
+MLENV_LATE_3(solv_library, repo_add_debpackages)

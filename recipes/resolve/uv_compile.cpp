@@ -27,7 +27,7 @@ constexpr std::size_t kLongestCause = 1000;
 
 /// They would answer another question than the one asked. Index, login, proxy and cache settings
 /// stay.
-constexpr std::array<std::string_view, 14> kUnwanted = {
+constexpr std::array<std::string_view, 14> kUnwantedUvVariables = {
     "UV_PYTHON",   "UV_NO_BUILD",    "UV_NO_BINARY",      "UV_ONLY_BINARY",
     "UV_BUILD",    "UV_CONSTRAINT",  "UV_OVERRIDE",       "UV_SYSTEM_PYTHON",
     "UV_PROJECT",  "UV_WORKING_DIR", "UV_MANAGED_PYTHON", "UV_NO_MANAGED_PYTHON",
@@ -41,9 +41,9 @@ struct UvProgram {
 /// What is to be told.
 enum class Answer { wheels, extras };
 
-std::string lines(const std::vector<std::string>& all) { return join(all, "\n") + '\n'; }
+std::string as_lines(const std::vector<std::string>& all) { return join(all, "\n") + '\n'; }
 
-void add_indexes(std::vector<std::string>& argv, const std::vector<std::string>& indexes) {
+void add_index_options(std::vector<std::string>& argv, const std::vector<std::string>& indexes) {
   for (std::size_t i = 0; i < indexes.size(); ++i) {
     argv.emplace_back(i == 0 ? "--default-index" : "--index");
     argv.push_back(indexes[i]);
@@ -74,7 +74,7 @@ std::vector<std::string> arguments(const UvQuestion& question, const WheelReques
     argv.emplace_back("--only-binary");
     argv.push_back(name);
   }
-  if (request.recipe != nullptr) add_indexes(argv, request.recipe->sources.pypi);
+  if (request.recipe != nullptr) add_index_options(argv, request.recipe->sources.pypi);
   return argv;
 }
 
@@ -91,45 +91,28 @@ void require_folders(const Recipe& recipe) {
   }
 }
 
-std::string quoted_list(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(toml_text(text));
-  return '[' + join(quoted, ", ") + ']';
-}
-
 std::string settings(const std::vector<ReleaseMetadata>& known) {
   std::string text;
   for (const ReleaseMetadata& one : known) {
-    text +=
-        fmt::format("[[dependency-metadata]]\nname = {}\nversion = {}\nrequires-dist = {}\n",
-                    toml_text(one.name), toml_text(one.version), quoted_list(one.requires_dist));
+    text += fmt::format("[[dependency-metadata]]\nname = {}\nversion = {}\nrequires-dist = {}\n",
+                        toml_text(one.name), toml_text(one.version), toml_list(one.requires_dist));
     if (!one.requires_python.empty()) {
       text += fmt::format("requires-python = {}\n", toml_text(one.requires_python));
     }
-    if (!one.extras.empty()) text += fmt::format("provides-extra = {}\n", quoted_list(one.extras));
+    if (!one.extras.empty()) text += fmt::format("provides-extra = {}\n", toml_list(one.extras));
   }
   return text;
-}
-
-/// Value of `name` among `NAME=value`; empty when it is not there.
-std::string_view value_of(const std::vector<std::string>& environment, std::string_view name) {
-  for (const std::string_view text : environment) {
-    if (text.starts_with(name) && text.substr(name.size()).starts_with('=')) {
-      return text.substr(name.size() + 1);
-    }
-  }
-  return {};
 }
 
 /// uv brings a list of certificate authorities of its own; what counts is what this machine trusts,
 /// as it does for apt, for pip and for our downloads.
 void trust_as_we_do(std::vector<std::string>& environment) {
-  const std::string bundle{value_of(environment, "CURL_CA_BUNDLE")};
-  if (!bundle.empty() && value_of(environment, "SSL_CERT_FILE").empty()) {
+  const std::string bundle{variable_in(environment, "CURL_CA_BUNDLE")};
+  if (!bundle.empty() && variable_in(environment, "SSL_CERT_FILE").empty()) {
     environment.push_back("SSL_CERT_FILE=" + bundle);
   }
-  if (value_of(environment, "UV_SYSTEM_CERTS").empty() &&
-      value_of(environment, "UV_NATIVE_TLS").empty()) {
+  if (variable_in(environment, "UV_SYSTEM_CERTS").empty() &&
+      variable_in(environment, "UV_NATIVE_TLS").empty()) {
     environment.emplace_back("UV_SYSTEM_CERTS=true");
     environment.emplace_back("UV_NATIVE_TLS=true");  // as older versions call it
   }
@@ -162,8 +145,8 @@ Captured run_uv(const UvQuestion& question, const WheelRequest& request, const U
     wanted = request.recipe->listed.indexes;
   }
   wanted.insert(wanted.end(), question.requirements.begin(), question.requirements.end());
-  write_file(folder / "requirements.in", lines(wanted), false);
-  write_file(folder / "constraints.txt", lines(question.constraints), false);
+  write_file(folder / "requirements.in", as_lines(wanted), false);
+  write_file(folder / "constraints.txt", as_lines(question.constraints), false);
   if (answer == Answer::wheels && !question.preferences.empty()) {
     std::vector<std::pair<std::string, std::string>> versions;
     for (const LockedWheel& wheel : question.preferences) {
@@ -199,7 +182,8 @@ std::vector<std::string> uv_environment(const std::vector<std::string>& own) {
   std::vector<std::string> kept;
   for (const std::string& text : own) {
     const std::string_view name = std::string_view(text).substr(0, text.find('='));
-    if (std::find(kUnwanted.begin(), kUnwanted.end(), name) == kUnwanted.end()) {
+    if (std::find(kUnwantedUvVariables.begin(), kUnwantedUvVariables.end(), name) ==
+        kUnwantedUvVariables.end()) {
       kept.push_back(text);
     }
   }

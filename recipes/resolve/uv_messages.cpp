@@ -13,7 +13,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kMostFacts = 5;
+constexpr std::size_t kMostUvFacts = 5;
 constexpr std::size_t kLongestFact = 300;
 
 /// One line; box-drawing marks of older releases and runs of blanks are gone.
@@ -37,10 +37,6 @@ std::string flattened(std::string_view said) {
 std::string without_addresses(const std::string& text) {
   static const std::regex address("[a-z]+://[^ )`'\",]+");
   return std::regex_replace(text, address, "the index");
-}
-
-bool says(std::string_view text, std::string_view words) {
-  return text.find(words) != std::string_view::npos;
 }
 
 /// `Because A, we can conclude that B` becomes `A, so B`; that nothing fits is said already.
@@ -81,10 +77,10 @@ std::vector<std::string> sentences(std::string_view text) {
     facts.push_back(without_addresses(fact));
     text = end >= text.size() ? std::string_view{} : text.substr(end + 2);
   }
-  if (facts.size() > kMostFacts) {
+  if (facts.size() > kMostUvFacts) {
     // The first say what clashes and the last what follows.
-    const std::size_t left_out = facts.size() - kMostFacts;
-    const auto middle = facts.begin() + kMostFacts - 1;
+    const std::size_t left_out = facts.size() - kMostUvFacts;
+    const auto middle = facts.begin() + kMostUvFacts - 1;
     facts.erase(middle, middle + static_cast<std::ptrdiff_t>(left_out));
     facts.insert(facts.end() - 1, fmt::format("({})", counted(left_out, "more step")));
   }

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 4> kUvDigests = {
     "0b3e8b1a4f5e405e31e2ff33de8af4744831e9f7338539671efbd8c3c94e791d"};  // aarch64, older, musl
 
 constexpr std::uint64_t kLargestUv = std::uint64_t{512} << 20U;
-constexpr std::string_view kHint =
+constexpr std::string_view kInstallHint =
     "install uv so that it is on PATH, or a Python with pip (`apt-get install python3-pip`)";
 
 /// `uv 0.13.8 (…)` → `0.13.8`; empty when it cannot be asked.
@@ -99,7 +99,7 @@ std::string last_line(std::string_view text) {
 Error no_uv(std::string cause) {
   return failure("no-uv", "uv {} cannot be installed", kUvPinned)
       .because(std::move(cause))
-      .hint(std::string(kHint));
+      .hint(std::string(kInstallHint));
 }
 
 /// Downloads the pinned wheel into `folder` through the machine's own pip settings.

@@ -10,7 +10,7 @@
 namespace mlenv {
 namespace {
 
-std::uint64_t number(std::string_view& text) {
+std::uint64_t take_number(std::string_view& text) {
   std::uint64_t value = 0;
   while (!text.empty() && is_digit(text.front())) {
     const auto digit = static_cast<std::uint64_t>(text.front() - '0');
@@ -56,20 +56,20 @@ Parts parse(std::string_view text) {
   text = text.substr(0, plus);
   const std::size_t bang = text.find('!');
   if (bang != std::string_view::npos) {
-    parts.epoch = number(text);
+    parts.epoch = take_number(text);
     text = text.substr(std::min(text.size(), text.find('!') + 1));
   }
   while (!text.empty()) {
     if (is_digit(text.front()) && parts.suffixes.empty()) {
-      parts.release.push_back(number(text));
+      parts.release.push_back(take_number(text));
     } else if (is_letter(text.front())) {
       const int rank = phase(word(text));
       if (!text.empty() && (text.front() == '.' || text.front() == '-' || text.front() == '_')) {
         text.remove_prefix(1);
       }
-      parts.suffixes.emplace_back(rank, number(text));
+      parts.suffixes.emplace_back(rank, take_number(text));
     } else if (is_digit(text.front())) {
-      parts.suffixes.emplace_back(1, number(text));  // `1.0-1` is a post release
+      parts.suffixes.emplace_back(1, take_number(text));  // `1.0-1` is a post release
     } else {
       text.remove_prefix(1);
     }
@@ -89,7 +89,7 @@ std::strong_ordering compare_locals(std::string_view a, std::string_view b) {
     if (!numbers && all_digits(left) != all_digits(right)) {
       return all_digits(left) ? std::strong_ordering::greater : std::strong_ordering::less;
     }
-    const auto order = numbers ? number(left) <=> number(right) : left <=> right;
+    const auto order = numbers ? take_number(left) <=> take_number(right) : left <=> right;
     if (std::is_neq(order)) return order;
   }
   return a.size() <=> b.size();

@@ -13,7 +13,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 3> kFrameworks = {"pytorch", "tensorflow", "jax"};
+constexpr std::array<std::string_view, 3> kFrameworkNames = {"pytorch", "tensorflow", "jax"};
 
 /// A requirement and where it is asked for.
 struct Own {
@@ -23,7 +23,7 @@ struct Own {
   const ListedText* listed = nullptr;  ///< in a file that it names
 };
 
-std::string name_in(const std::string& text) {
+std::string requirement_name(const std::string& text) {
   const auto read = parse_requirement(text);
   const auto* requirement = std::get_if<Requirement>(&read);
   return requirement == nullptr ? std::string{} : requirement->normalised_name();
@@ -37,7 +37,7 @@ std::vector<Own> own_requirements(const Recipe& recipe) {
     all.push_back({{}, false, nullptr, &one});
   const std::vector<std::string> texts = framework_requirements(recipe).requirements;
   for (std::size_t i = 0; i < std::min(all.size(), texts.size()); ++i) {
-    all[i].name = name_in(texts[i]);
+    all[i].name = requirement_name(texts[i]);
   }
   return all;
 }
@@ -45,20 +45,22 @@ std::vector<Own> own_requirements(const Recipe& recipe) {
 std::vector<Own> own_constraints(const Recipe& recipe) {
   std::vector<Own> all;
   for (const ListedText& one : recipe.listed.constraints) {
-    all.push_back({name_in(one.text), false, nullptr, &one});
+    all.push_back({requirement_name(one.text), false, nullptr, &one});
   }
   return all;
 }
 
-bool is_name_char(char c) { return is_lower(c) || is_digit(c) || c == '-' || c == '.' || c == '_'; }
+bool is_normalised_char(char c) {
+  return is_lower(c) || is_digit(c) || c == '-' || c == '.' || c == '_';
+}
 
 /// Whether the name stands there as a whole word.
 bool mentions(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos;
        at = text.find(name, at + 1)) {
     const std::size_t end = at + name.size();
-    const bool begins = at == 0 || !is_name_char(text[at - 1]);
-    if (begins && (end == text.size() || !is_name_char(text[end]))) return true;
+    const bool begins = at == 0 || !is_normalised_char(text[at - 1]);
+    if (begins && (end == text.size() || !is_normalised_char(text[end]))) return true;
   }
   return false;
 }
@@ -119,7 +121,7 @@ Conflict absent_packages(const Recipe& recipe, const std::vector<std::string>& n
   for (const Own& own : own_requirements(recipe)) {
     if (std::find(names.begin(), names.end(), own.name) == names.end()) continue;
     conflict.facts.push_back(
-        shown(recipe, own, own.framework ? suggestion(own.name, kFrameworks) : std::string{}));
+        shown(recipe, own, own.framework ? suggestion(own.name, kFrameworkNames) : std::string{}));
   }
   conflict.hint = fmt::format(
       "check {}, or add the index that has {} under `sources: {{pypi: […]}}`",

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kAtOnce = 8;  // these wait for the network, not for a processor
 
-std::optional<std::uint64_t> number(std::string_view text) {
+std::optional<std::uint64_t> positive_number(std::string_view text) {
   std::uint64_t value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   if (read.ec != std::errc{} || read.ptr != text.data() + text.size() || value == 0) return {};
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> size_by_head(const std::string& url, Http& http) {
   request.headers = {{"Accept-Encoding", "identity"}};
   const HttpResponse response = http.send(request);
   if (response.status != 200) return std::nullopt;
-  return number(response.header("content-length").value_or(""));
+  return positive_number(response.header("content-length").value_or(""));
 }
 
 /// `Content-Range: bytes 0-0/12345` (RFC 9110, 14.4).
@@ -47,7 +47,7 @@ std::optional<std::uint64_t> size_by_range(const std::string& url, Http& http) {
     throw failure("http-status", "`{}` answers with status {}", display_url(url), response.status);
   }
   const std::string range = response.header("content-range").value_or("");
-  return number(std::string_view(range).substr(range.rfind('/') + 1));
+  return positive_number(std::string_view(range).substr(range.rfind('/') + 1));
 }
 
 std::uint64_t size_of(const SizeQuestion& question, Http& http) {

@@ -32,8 +32,6 @@
 namespace mlenv {
 namespace {
 
-using Packages = std::vector<PylockPackage>;
-
 constexpr int kMostRounds = 20;
 
 std::vector<std::string> file_names(const PylockPackage& package) {
@@ -43,7 +41,7 @@ std::vector<std::string> file_names(const PylockPackage& package) {
   return files;
 }
 
-const PylockPackage* find_package(const Packages& packages, const std::string& name) {
+const PylockPackage* find_pylock_package(const PylockPackages& packages, const std::string& name) {
   const auto found = std::find_if(packages.begin(), packages.end(),
                                   [&](const PylockPackage& one) { return one.name == name; });
   return found == packages.end() ? nullptr : &*found;
@@ -83,7 +81,7 @@ class WheelResolver {
   }
 
   /// Packages that each have a wheel for the image.
-  std::variant<Packages, Conflict> packages() {
+  std::variant<PylockPackages, Conflict> packages() {
     for (int round = 0; round < kMostRounds; ++round) {
       UvAnswer answer = ask(question_);
       if (auto* conflict = std::get_if<Conflict>(&answer)) return explained(std::move(*conflict));
@@ -91,7 +89,7 @@ class WheelResolver {
         if (auto conflict = obstacle(*build)) return std::move(*conflict);
         continue;
       }
-      auto& found = std::get<Packages>(answer);
+      auto& found = std::get<PylockPackages>(answer);
       keep_promised_wheels(found, request_.recipe->listed, tags_);
       put_built_wheels(found);
       const PylockPackage* bare = without_wheel(found);
@@ -113,7 +111,7 @@ class WheelResolver {
     return found == built_.end() ? nullptr : &*found;
   }
   /// What `packages` found: asked where it may matter (WheelResolution).
-  AskedExtras extras(const Packages& packages) const {
+  AskedExtras extras(const PylockPackages& packages) const {
     if (!leaves_extra_) return {};
     UvQuestion question = question_;
     for (const PylockPackage& one : packages) {
@@ -182,7 +180,7 @@ class WheelResolver {
     return ask(question);
   }
 
-  const PylockPackage* without_wheel(const Packages& packages) const {
+  const PylockPackage* without_wheel(const PylockPackages& packages) const {
     for (const PylockPackage& package : packages) {
       if (!tags_.best(file_names(package))) return &package;
     }
@@ -192,9 +190,9 @@ class WheelResolver {
   /// nullopt: the package was only passed by; the question was changed and can be asked again.
   std::optional<Conflict> obstacle(const NeedsBuild& build) {
     const UvAnswer answer = ask_for_wheels_only();
-    const auto* packages = std::get_if<Packages>(&answer);
+    const auto* packages = std::get_if<PylockPackages>(&answer);
     const PylockPackage* other =
-        packages == nullptr ? nullptr : find_package(*packages, build.name);
+        packages == nullptr ? nullptr : find_pylock_package(*packages, build.name);
     if (other == nullptr || std::is_lt(compare_versions(other->version, build.version))) {
       return request_.build ? build_release(build) : no_wheel(build, answer);
     }
@@ -218,7 +216,7 @@ class WheelResolver {
     return std::nullopt;
   }
 
-  void put_built_wheels(Packages& packages) const {
+  void put_built_wheels(PylockPackages& packages) const {
     for (PylockPackage& package : packages) {
       const BuiltRelease* built = built_of(package.name, package.version);
       if (built == nullptr) continue;
@@ -236,9 +234,9 @@ class WheelResolver {
     conflict.facts = requirement_lines(*request_.recipe, package.name);
     conflict.facts.emplace_back(request_.build ? "the Python indexes have no source of it either"
                                                : "it would have to be built from its source");
-    const auto* packages = std::get_if<Packages>(&wheels_only);
+    const auto* packages = std::get_if<PylockPackages>(&wheels_only);
     const PylockPackage* older =
-        packages == nullptr ? nullptr : find_package(*packages, package.name);
+        packages == nullptr ? nullptr : find_pylock_package(*packages, package.name);
     std::vector<std::string> pins;
     if (older != nullptr) {
       conflict.facts.push_back(
@@ -260,7 +258,7 @@ class WheelResolver {
   }
 
   /// The versions that the recipe's own packages have in `packages`.
-  std::vector<std::string> requested_pins(const Packages& packages) const {
+  std::vector<std::string> requested_pins(const PylockPackages& packages) const {
     std::vector<std::string> pins;
     for (const PylockPackage& one : packages) {
       if (is_requested(one.name)) pins.push_back(fmt::format("{}=={}", one.name, one.version));
@@ -273,7 +271,7 @@ class WheelResolver {
     UvQuestion question = question_;
     question.requirements.insert(question.requirements.end(), pins.begin(), pins.end());
     const UvAnswer answer = ask(question);
-    const auto* packages = std::get_if<Packages>(&answer);
+    const auto* packages = std::get_if<PylockPackages>(&answer);
     return packages != nullptr && without_wheel(*packages) == nullptr;
   }
 
@@ -288,7 +286,8 @@ class WheelResolver {
 };
 
 /// The best wheel of each package; its size is 0 where the index does not tell it.
-std::vector<LockedWheel> choose(const WheelResolver& resolver, const Packages& packages) {
+std::vector<LockedWheel> choose_wheels(const WheelResolver& resolver,
+                                       const PylockPackages& packages) {
   std::vector<LockedWheel> chosen;
   for (const PylockPackage& package : packages) {
     const PylockWheel& wheel = resolver.best_wheel(package);
@@ -309,7 +308,7 @@ std::vector<LockedWheel> choose(const WheelResolver& resolver, const Packages& p
 }
 
 std::map<std::string, std::string> urls_of(const WheelResolver& resolver,
-                                           const Packages& packages) {
+                                           const PylockPackages& packages) {
   std::map<std::string, std::string> urls;
   for (const PylockPackage& package : packages) {
     const PylockWheel& wheel = resolver.best_wheel(package);
@@ -369,9 +368,9 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
     WheelResolver resolver(asked, uv, cache);
     auto packages = resolver.packages();
     if (auto* conflict = std::get_if<Conflict>(&packages)) return std::move(*conflict);
-    const auto& found = std::get<Packages>(packages);
+    const auto& found = std::get<PylockPackages>(packages);
     WheelResolution resolution;
-    resolution.wheels = choose(resolver, found);
+    resolution.wheels = choose_wheels(resolver, found);
     resolution.urls = urls_of(resolver, found);
     add_sources(resolver, resolution);
     resolution.extras = resolver.extras(found);

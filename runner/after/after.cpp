@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/launch/slurm_job.hpp"
@@ -18,10 +19,8 @@
 namespace mlenv {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 using State = AwaitedRun::State;
-
-constexpr int kSignalBase = 128;
 
 /// Why one that is over did not end well; empty: it did.
 std::string what_was_wrong(const RunRecord& record) {
@@ -85,9 +84,9 @@ std::string called(const std::vector<std::string>& ids) {
 }
 
 /// Those that are waited for, each asked as often as is good for whoever answers.
-class Waiting {
+class AwaitedRuns {
  public:
-  Waiting(const fs::path& store, std::vector<std::string> ids)
+  AwaitedRuns(const fs::path& store, std::vector<std::string> ids)
       : store_(store), left_(std::move(ids)) {}
 
   /// True: all have ended well.
@@ -99,19 +98,19 @@ class Waiting {
  private:
   bool has_ended(const std::string& id) {
     Pace& pace = paces_[id];
-    if (Clock::now() < pace.next) return false;
+    if (steady_clock::now() < pace.next) return false;
     const AwaitedRun run = look_at_run(store_, id);
     if (run.state == State::never) throw cannot_follow(id, run);
     if (!run.slurm.empty()) {
       pace.asking.asked(run.slurm);
-      pace.next = Clock::now() + pace.asking.wait();
+      pace.next = steady_clock::now() + pace.asking.wait();
     }
     return run.state == State::well;
   }
 
   struct Pace {
     job::AskingPace asking;
-    Clock::time_point next;
+    steady_clock::time_point next;
   };
   const fs::path& store_;
   std::vector<std::string> left_;
@@ -119,7 +118,7 @@ class Waiting {
 };
 
 /// 0: nobody said so.
-int told_to_end(const SignalQueue& signals) {
+int end_signal(const SignalQueue& signals) {
   while (const int signal = signals.next()) {
     if (signal != SIGUSR1 && signal != SIGUSR2) return signal;
   }
@@ -168,21 +167,21 @@ std::optional<RunOutcome> wait_for_runs(const fs::path& store, const std::vector
   StopListener stops{events.control};
   if (events.notice) events.notice(fmt::format("waits for the end of {}", called(left)));
   if (events.waiting) events.waiting(true);
-  Waiting waiting{store, left};
+  AwaitedRuns waiting{store, left};
   while (!waiting.look()) {
     std::vector<pollfd> fds{{signals.fd(), POLLIN, 0}};
     stops.add_to(fds);
     if (::poll(fds.data(), fds.size(), kTick) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the end of {}", called(left));
     }
-    if (const int signal = told_to_end(signals)) return ended_by_signal(signal, EndedBy::itself);
+    if (const int signal = end_signal(signals)) return ended_by_signal(signal, EndedBy::itself);
     const bool stopped = stops.hear(fds.data() + 1).has_value();
     if (stopped || (events.is_needless && events.is_needless())) {
       return ended_by_signal(SIGTERM, EndedBy::stop);
     }
   }
   // One that came while that was looked at.
-  if (const int signal = told_to_end(signals)) return ended_by_signal(signal, EndedBy::itself);
+  if (const int signal = end_signal(signals)) return ended_by_signal(signal, EndedBy::itself);
   if (events.waiting) events.waiting(false);
   return std::nullopt;
 }

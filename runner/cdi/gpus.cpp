@@ -8,7 +8,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kAll = "all";
+constexpr std::string_view kAllGpus = "all";
 
 Error bad_gpus(std::string_view word, std::string why) {
   return usage_error("usage", "`--gpus {}`: {}", word, std::move(why))
@@ -37,17 +37,17 @@ CdiName named_gpu(std::string_view word, std::string_view part, bool by_index) {
   throw bad_gpus(word, fmt::format("`{}` names no GPU", part));
 }
 
-bool is_index(const std::string& name) {
+bool is_gpu_index(const std::string& name) {
   return !name.empty() && name.find_first_not_of("0123456789:") == std::string::npos;
 }
 
 /// Each GPU once: by index where the specification has indices.
 std::vector<std::string> each_once(const std::vector<std::string>& names) {
   std::vector<std::string> found;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(found), is_index);
+  std::copy_if(names.begin(), names.end(), std::back_inserter(found), is_gpu_index);
   if (!found.empty()) return found;
   std::copy_if(names.begin(), names.end(), std::back_inserter(found),
-               [](const std::string& name) { return name != kAll; });
+               [](const std::string& name) { return name != kAllGpus; });
   return found;
 }
 
@@ -68,7 +68,7 @@ Error no_gpus(const GpuChoice& choice, std::size_t there) {
 
 GpuChoice parse_gpus(std::string_view word) {
   if (word.empty()) return {};
-  if (word == kAll) return {GpuChoice::Kind::all, 0};
+  if (word == kAllGpus) return {GpuChoice::Kind::all, 0};
   if (word == "none") return {GpuChoice::Kind::none, 0};
   if (all_digits(word)) return counted_gpus(word);
   constexpr std::string_view kDevice = "device=";
@@ -86,8 +86,8 @@ std::vector<CdiName> chosen_gpus(const GpuChoice& choice, const CdiRegistry& reg
   if (choice.kind == GpuChoice::Kind::none) return {};
   const std::vector<std::string> names = registry.names(std::string(kNvidiaGpu));
   if (choice.kind != GpuChoice::Kind::count &&
-      std::find(names.begin(), names.end(), kAll) != names.end()) {
-    return {nvidia(std::string(kAll))};
+      std::find(names.begin(), names.end(), kAllGpus) != names.end()) {
+    return {nvidia(std::string(kAllGpus))};
   }
   const std::vector<std::string> gpus = each_once(names);
   const std::size_t wanted = choice.kind == GpuChoice::Kind::count ? choice.count : gpus.size();

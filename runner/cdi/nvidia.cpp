@@ -8,12 +8,12 @@
 namespace mlenv {
 namespace {
 
-using Words = std::vector<std::string>;
+using FolderNames = std::vector<std::string>;
 
 constexpr std::string_view kGpus = "/proc/driver/nvidia/gpus";
 constexpr std::string_view kWsl = "/usr/lib/wsl";
 
-FactSources files_below(const fs::path& root) {
+FactSources sources_below(const fs::path& root) {
   FactSources from;
   from.root = root;
   return from;
@@ -38,24 +38,25 @@ void add_capability(const FactSources& from, const fs::path& folder, CdiEdits& e
 }
 
 bool is_split(const FactSources& from, const std::string& minor) {
-  const Words names = names_in(from, instances_of(minor)).value.value_or(Words{});
+  const FolderNames names = names_in(from, instances_of(minor)).value.value_or(FolderNames{});
   return std::any_of(names.begin(), names.end(),
                      [](const std::string& name) { return name.starts_with("gi"); });
 }
 
 void add_all_instances(const FactSources& from, const std::string& minor, CdiEdits& edits) {
   const fs::path folder = instances_of(minor);
-  for (const std::string& instance : names_in(from, folder).value.value_or(Words{})) {
+  for (const std::string& instance : names_in(from, folder).value.value_or(FolderNames{})) {
     if (!instance.starts_with("gi")) continue;
     add_capability(from, folder / instance, edits);
-    for (const std::string& part : names_in(from, folder / instance).value.value_or(Words{})) {
+    for (const std::string& part :
+         names_in(from, folder / instance).value.value_or(FolderNames{})) {
       if (part.starts_with("ci")) add_capability(from, folder / instance / part, edits);
     }
   }
 }
 
 /// Which of NVML's it is, by what no other has; nullopt where it does not say.
-std::optional<std::uint64_t> index_in(const SplitGpus& told, const Gpu& gpu) {
+std::optional<std::uint64_t> nvml_index(const SplitGpus& told, const Gpu& gpu) {
   for (const Gpu& one : told.gpus.value.value_or(std::vector<Gpu>{})) {
     if (one.uuid && gpu.uuid && *one.uuid == *gpu.uuid) return one.index;
     if (one.pci_address && gpu.pci_address && *one.pci_address == *gpu.pci_address) {
@@ -66,10 +67,10 @@ std::optional<std::uint64_t> index_in(const SplitGpus& told, const Gpu& gpu) {
 }
 
 /// The parts of a split GPU, by index and by UUID; none where one of them is not known whole.
-std::vector<CdiDevice> parts_of(const FactSources& from, const Gpu& gpu, const std::string& minor,
-                                const SplitGpus& told) {
+std::vector<CdiDevice> mig_parts(const FactSources& from, const Gpu& gpu, const std::string& minor,
+                                 const SplitGpus& told) {
   std::vector<CdiDevice> found;
-  const std::optional<std::uint64_t> index = index_in(told, gpu);
+  const std::optional<std::uint64_t> index = nvml_index(told, gpu);
   if (!index) return found;
   for (const MigDevice& part : told.parts.value.value_or(std::vector<MigDevice>{})) {
     if (part.gpu != *index) continue;
@@ -91,7 +92,7 @@ std::vector<CdiDevice> parts_of(const FactSources& from, const Gpu& gpu, const s
 /// What renders without a display (EGL, Vulkan) opens: by the GPU's address on the bus.
 void add_render_nodes(const FactSources& from, const std::string& address, CdiEdits& edits) {
   const fs::path folder = fs::path("/sys/bus/pci/devices") / address / "drm";
-  for (const std::string& name : names_in(from, folder).value.value_or(Words{})) {
+  for (const std::string& name : names_in(from, folder).value.value_or(FolderNames{})) {
     add_node(from, "/dev/dri/" + name, edits);
   }
 }
@@ -110,11 +111,11 @@ std::vector<CdiDevice> whole(const FactSources& from, const Gpu& gpu, const std:
   return found;
 }
 
-std::vector<CdiDevice> gpus(const FactSources& from, const AskMig& ask) {
+std::vector<CdiDevice> gpu_devices(const FactSources& from, const AskMig& ask) {
   std::vector<CdiDevice> found;
   std::optional<SplitGpus> told;
   std::uint64_t index = 0;
-  for (const std::string& address : names_in(from, kGpus).value.value_or(Words{})) {
+  for (const std::string& address : names_in(from, kGpus).value.value_or(FolderNames{})) {
     const Text text = file_text(from, fs::path(kGpus) / address / "information");
     const Text minor = named_value(text, "Device Minor", ':');
     Gpu gpu;
@@ -125,7 +126,7 @@ std::vector<CdiDevice> gpus(const FactSources& from, const AskMig& ask) {
     std::vector<CdiDevice> devices;
     if (ask && is_split(from, *minor)) {
       if (!told) told = ask();
-      devices = parts_of(from, gpu, *minor, *told);
+      devices = mig_parts(from, gpu, *minor, *told);
     }
     if (devices.empty()) devices = whole(from, gpu, *minor);
     std::move(devices.begin(), devices.end(), std::back_inserter(found));
@@ -160,7 +161,7 @@ CdiSpec driver_spec(const FactSources& from, const AskMig& ask) {
     add_node(from, node, spec.edits);
   }
   add_driver_files(from, spec.edits);
-  spec.devices = gpus(from, ask);
+  spec.devices = gpu_devices(from, ask);
   if (!spec.devices.empty()) spec.devices.push_back(all_of(spec.devices));
   return spec;
 }
@@ -169,7 +170,7 @@ CdiSpec driver_spec(const FactSources& from, const AskMig& ask) {
 
 std::optional<CdiSpec> nvidia_spec(const fs::path& root, const AskMig& ask) {
   if (!has_nvidia_driver(root)) return std::nullopt;
-  const FactSources from = files_below(root);
+  const FactSources from = sources_below(root);
   CdiSpec spec = present(from, "/dev/dxg") ? wsl_spec(from) : driver_spec(from, ask);
   spec.shown = "the NVIDIA driver's files";
   spec.kind = kNvidiaGpu;

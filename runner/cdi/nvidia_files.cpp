@@ -12,19 +12,19 @@
 namespace mlenv {
 namespace {
 
-using Words = std::vector<std::string>;
+using MountOptions = std::vector<std::string>;
 
 /// Where images of NVIDIA's expect a driver's libraries.
 constexpr std::string_view kLibraries = "/usr/local/nvidia/lib64";
 
-const Words& read_only() {
-  static const Words options{"ro", "nosuid", "nodev", "rbind", "rprivate"};
+const MountOptions& read_only() {
+  static const MountOptions options{"ro", "nosuid", "nodev", "rbind", "rprivate"};
   return options;
 }
 
 /// A client connects to a socket, and writes to the pipes in a folder.
-const Words& of_a_daemon() {
-  static const Words options{"nosuid", "nodev", "noexec", "rbind", "rprivate"};
+const MountOptions& of_a_daemon() {
+  static const MountOptions options{"nosuid", "nodev", "noexec", "rbind", "rprivate"};
   return options;
 }
 
@@ -124,7 +124,7 @@ void add_firmware(const FactSources& from, const std::string& version, CdiEdits&
   for (const fs::path& folder :
        {firmware / "updates" / release, firmware / "updates", firmware / release, firmware}) {
     const fs::path own = (folder / "nvidia" / version).lexically_normal();
-    for (const std::string& name : names_in(from, own).value.value_or(Words{})) {
+    for (const std::string& name : names_in(from, own).value.value_or(std::vector<std::string>{})) {
       const bool is_wanted = name.starts_with("gsp") || name.starts_with("ucodes");
       if (is_wanted && name.ends_with(".bin")) add_mount(from, (own / name).string(), edits);
     }

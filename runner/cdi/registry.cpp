@@ -23,13 +23,9 @@ bool is_before(const std::string& a, const std::string& b) {
                                       });
 }
 
-bool is_there(const std::string& path) {
+bool exists_on_host(const std::string& path) {
   std::error_code error;
   return fs::exists(path, error);
-}
-
-bool is_bind(const CdiMount& mount) {
-  return mount.type.empty() || mount.type == "bind" || mount.type == "none";
 }
 
 }  // namespace
@@ -144,7 +140,7 @@ CdiEdits CdiRegistry::edits(const std::vector<CdiName>& devices) const {
 
 void require_on_host(const CdiEdits& edits, const std::string& shown) {
   const auto require = [&](const std::string& path) {
-    if (is_there(path)) return;
+    if (exists_on_host(path)) return;
     throw failure("stale-cdi", "`{}` names what is not there: `{}`", shown, path)
         .because("it was written for another driver, or for devices that have gone since")
         .hint(
@@ -156,7 +152,7 @@ void require_on_host(const CdiEdits& edits, const std::string& shown) {
     if (!node.major || !node.minor || node.type.empty()) require(node.on_host());
   }
   for (const CdiMount& mount : edits.mounts) {
-    if (is_bind(mount)) require(mount.host_path);
+    if (mount.is_bind()) require(mount.host_path);
   }
   for (const CdiHook& hook : edits.hooks) require(hook.path);
 }

@@ -14,13 +14,12 @@
 namespace mlenv {
 namespace {
 
-using Words = std::vector<std::string>;
-using Form = YamlNode::Kind;
-using Names = std::span<const std::string_view>;
+using CdiWords = std::vector<std::string>;
+using MemberNames = std::span<const std::string_view>;
 
 /// Letters and digits at both ends, those and `also` between them; at its start a letter alone
 /// where `letter_first`.
-bool is_name(std::string_view text, std::string_view also, bool letter_first) {
+bool is_cdi_name(std::string_view text, std::string_view also, bool letter_first) {
   if (text.empty() || !is_alphanumeric(text.front()) || !is_alphanumeric(text.back())) return false;
   if (letter_first && !is_letter(text.front())) return false;
   return std::all_of(text.begin(), text.end(), [&](char c) {
@@ -30,14 +29,14 @@ bool is_name(std::string_view text, std::string_view also, bool letter_first) {
 
 bool is_cdi_kind(std::string_view text) {
   const std::size_t slash = text.find('/');
-  return slash != std::string_view::npos && is_name(text.substr(0, slash), "_-.", true) &&
-         is_name(text.substr(slash + 1), "_-", true);
+  return slash != std::string_view::npos && is_cdi_name(text.substr(0, slash), "_-.", true) &&
+         is_cdi_name(text.substr(slash + 1), "_-", true);
 }
 
-bool is_device_name(std::string_view text) { return is_name(text, "_-.:", false); }
+bool is_device_name(std::string_view text) { return is_cdi_name(text, "_-.:", false); }
 
 /// Decimal, or octal with `0` or `0o` in front, as YAML has modes.
-std::optional<std::uint64_t> number_in(std::string_view text) {
+std::optional<std::uint64_t> yaml_number(std::string_view text) {
   int base = 10;
   if (text.size() > 1 && text.front() == '0') {
     base = 8;
@@ -58,9 +57,9 @@ bool is_read_version(std::string_view text) {
 }
 
 /// Reads one file; mistakes are gathered.
-class Reader {
+class SpecReader {
  public:
-  explicit Reader(Mistakes& mistakes) : mistakes_(&mistakes) {}
+  explicit SpecReader(Mistakes& mistakes) : mistakes_(&mistakes) {}
 
   CdiSpec spec(const YamlNode& root);
 
@@ -71,15 +70,15 @@ class Reader {
   }
   /// Calls `take(name, value)` for each member with a value; names what is not among `names`.
   template <class Take>
-  void members(const YamlNode& map, std::string_view what, Names names, Take&& take) {
-    if (map.kind != Form::map) return complain(map, fmt::format("{} is a mapping", what));
-    Words seen;
+  void members(const YamlNode& map, std::string_view what, MemberNames names, Take&& take) {
+    if (map.kind != YamlKind::map) return complain(map, fmt::format("{} is a mapping", what));
+    CdiWords seen;
     for (const YamlMember& one : map.members) {
       const std::string& name = one.key.text;
       if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
         complain(one.key, fmt::format("`{}` is there twice", name));
       } else if (std::find(names.begin(), names.end(), name) != names.end()) {
-        if (one.value.kind != Form::null) take(std::string_view(name), one.value);
+        if (one.value.kind != YamlKind::null) take(std::string_view(name), one.value);
       } else if (name == "intelRdt" || name == "netDevices") {
         complain(one.key, fmt::format("mlenv cannot apply `{}`", name));
       } else {
@@ -91,47 +90,47 @@ class Reader {
   }
   template <class Take>
   void items(const YamlNode& list, std::string_view what, Take&& take) {
-    if (list.kind != Form::list) return complain(list, fmt::format("`{}` is a list", what));
+    if (list.kind != YamlKind::list) return complain(list, fmt::format("`{}` is a list", what));
     for (const YamlNode& item : list.items) take(item);
   }
   std::string text(const YamlNode& value, std::string_view what) {
-    if (value.kind != Form::scalar) complain(value, fmt::format("`{}` is a text", what));
+    if (value.kind != YamlKind::scalar) complain(value, fmt::format("`{}` is a text", what));
     return value.text;
   }
   std::string path(const YamlNode& value, std::string_view what) {
     std::string found = text(value, what);
-    if (value.kind == Form::scalar && !found.starts_with('/')) {
+    if (value.kind == YamlKind::scalar && !found.starts_with('/')) {
       complain(value, fmt::format("`{}` is an absolute path", what));
     }
     return found;
   }
-  Words texts(const YamlNode& value, std::string_view what) {
-    Words found;
+  CdiWords texts(const YamlNode& value, std::string_view what) {
+    CdiWords found;
     items(value, what, [&](const YamlNode& item) { found.push_back(text(item, what)); });
     return found;
   }
   std::optional<std::uint64_t> number(const YamlNode& value, std::string_view what) {
-    const auto found = value.kind == Form::scalar ? number_in(value.text) : std::nullopt;
+    const auto found = value.kind == YamlKind::scalar ? yaml_number(value.text) : std::nullopt;
     // Ids, modes and numbers of devices have 32 bits at most.
     if (found && *found <= std::numeric_limits<std::uint32_t>::max()) return found;
     complain(value, fmt::format("`{}` is a whole number, from 0 to 4294967295", what));
     return std::nullopt;
   }
   void require(const YamlNode& at, std::string_view what, std::string_view name, bool there) {
-    if (!there && at.kind == Form::map) complain(at, fmt::format("{} lacks `{}`", what, name));
+    if (!there && at.kind == YamlKind::map) complain(at, fmt::format("{} lacks `{}`", what, name));
   }
 
   CdiNode node(const YamlNode& from);
   CdiMount mount(const YamlNode& from);
   CdiHook hook(const YamlNode& from);
-  Words variables(const YamlNode& from);
+  CdiWords variables(const YamlNode& from);
   CdiEdits edits(const YamlNode& from);
   CdiDevice device(const YamlNode& from);
 
   Mistakes* mistakes_;
 };
 
-CdiNode Reader::node(const YamlNode& from) {
+CdiNode SpecReader::node(const YamlNode& from) {
   static constexpr std::array<std::string_view, 9> kNames = {
       "path", "hostPath", "type", "major", "minor", "fileMode", "permissions", "uid", "gid"};
   constexpr std::string_view kWhat = "a device node";
@@ -161,7 +160,7 @@ CdiNode Reader::node(const YamlNode& from) {
   return made;
 }
 
-CdiMount Reader::mount(const YamlNode& from) {
+CdiMount SpecReader::mount(const YamlNode& from) {
   static constexpr std::array<std::string_view, 4> kNames = {"hostPath", "containerPath", "type",
                                                              "options"};
   constexpr std::string_view kWhat = "a mount";
@@ -178,7 +177,7 @@ CdiMount Reader::mount(const YamlNode& from) {
   return made;
 }
 
-CdiHook Reader::hook(const YamlNode& from) {
+CdiHook SpecReader::hook(const YamlNode& from) {
   static constexpr std::array<std::string_view, 5> kNames = {"hookName", "path", "args", "env",
                                                              "timeout"};
   static constexpr std::array<std::string_view, 6> kWhen = {
@@ -202,19 +201,19 @@ CdiHook Reader::hook(const YamlNode& from) {
   return made;
 }
 
-Words Reader::variables(const YamlNode& from) {
-  Words found;
+CdiWords SpecReader::variables(const YamlNode& from) {
+  CdiWords found;
   items(from, "env", [&](const YamlNode& item) {
     found.push_back(text(item, "env"));
     const std::size_t equals = item.text.find('=');
-    if (item.kind == Form::scalar && (equals == 0 || equals == std::string::npos)) {
+    if (item.kind == YamlKind::scalar && (equals == 0 || equals == std::string::npos)) {
       complain(item, "a variable is `NAME=VALUE`");
     }
   });
   return found;
 }
 
-CdiEdits Reader::edits(const YamlNode& from) {
+CdiEdits SpecReader::edits(const YamlNode& from) {
   static constexpr std::array<std::string_view, 5> kNames = {"env", "deviceNodes", "mounts",
                                                              "hooks", "additionalGids"};
   CdiEdits made;
@@ -238,7 +237,7 @@ CdiEdits Reader::edits(const YamlNode& from) {
   return made;
 }
 
-CdiDevice Reader::device(const YamlNode& from) {
+CdiDevice SpecReader::device(const YamlNode& from) {
   static constexpr std::array<std::string_view, 3> kNames = {"name", "annotations",
                                                              "containerEdits"};
   constexpr std::string_view kWhat = "a device";
@@ -247,7 +246,7 @@ CdiDevice Reader::device(const YamlNode& from) {
     if (name == "containerEdits") made.edits = edits(value);
     if (name != "name") return;
     made.name = text(value, name);
-    if (value.kind == Form::scalar && !is_device_name(made.name)) {
+    if (value.kind == YamlKind::scalar && !is_device_name(made.name)) {
       complain(value, fmt::format("`{}` is no name of a device", made.name));
     }
   });
@@ -255,7 +254,7 @@ CdiDevice Reader::device(const YamlNode& from) {
   return made;
 }
 
-CdiSpec Reader::spec(const YamlNode& root) {
+CdiSpec SpecReader::spec(const YamlNode& root) {
   static constexpr std::array<std::string_view, 5> kNames = {"cdiVersion", "kind", "annotations",
                                                              "devices", "containerEdits"};
   constexpr std::string_view kWhat = "a CDI specification";
@@ -272,7 +271,7 @@ CdiSpec Reader::spec(const YamlNode& root) {
     }
     if (name == "kind") {
       made.kind = text(value, name);
-      if (value.kind == Form::scalar && !is_cdi_kind(made.kind)) {
+      if (value.kind == YamlKind::scalar && !is_cdi_kind(made.kind)) {
         complain(value, fmt::format("`{}` is not `VENDOR/CLASS`", made.kind));
       }
     }
@@ -318,7 +317,7 @@ CdiSpec parse_cdi_spec(std::string_view text, std::string_view shown) {
   const YamlDocument document = parse_yaml(text);
   for (const YamlMistake& one : document.mistakes) mistakes.add(one.line, one.column, one.message);
   CdiSpec spec;
-  if (document.complete) spec = Reader(mistakes).spec(document.root);
+  if (document.complete) spec = SpecReader(mistakes).spec(document.root);
   if (!mistakes.empty()) {
     throw mistakes.error("bad-cdi").hint(
         "correct it, or write it anew with the tool that made it (`nvidia-ctk cdi generate`)");

@@ -41,6 +41,7 @@ struct CdiMount {
   std::string path;
   std::string type;                  ///< empty: a bind mount
   std::vector<std::string> options;  ///< of mount(8)
+  bool is_bind() const { return type.empty() || type == "bind" || type == "none"; }
   friend bool operator==(const CdiMount&, const CdiMount&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {

@@ -10,17 +10,17 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::seconds kDeadline{30};
+constexpr std::chrono::seconds kToolkitDeadline{30};
 
 /// What the answer depends on.
-Digest state_of(const fs::path& program) {
+Digest toolkit_state(const fs::path& program) {
   return Digest::of("mlenv.cdi/1\n" + file_stamp(program) + nvidia_state());
 }
 
 }  // namespace
 
 std::optional<CdiSpec> toolkit_spec(const fs::path& program, const fs::path& cache) {
-  const std::string name = state_of(program).hex() + ".yaml";
+  const std::string name = toolkit_state(program).hex() + ".yaml";
   const std::string shown = program.string() + " cdi generate";
   try {
     // It names programs that will be started.
@@ -30,7 +30,7 @@ std::optional<CdiSpec> toolkit_spec(const fs::path& program, const fs::path& cac
     }
     Command command{Purpose{"cdi-spec"}};
     command.argv = {program.string(), "cdi", "generate", "--format=yaml"};
-    const Captured result = run_captured(std::move(command), kDeadline);
+    const Captured result = run_captured(std::move(command), kToolkitDeadline);
     if (result.exit.code != 0) {
       log::debug("`{}` failed: {}", shown, result.err);
       return std::nullopt;

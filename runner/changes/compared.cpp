@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "base/process.hpp"
 #include "recipes/text.hpp"
 #include "runner/check/case.hpp"
 #include "runner/local/life.hpp"
@@ -20,7 +21,7 @@ constexpr unsigned bit(Symptom symptom) { return 1U << static_cast<unsigned>(sym
 
 /// A run on one and the same machine is not this much longer for nothing.
 constexpr double kLonger = 1.2;
-constexpr double kSeconds = 1;  // of difference, below which times tell nothing
+constexpr double kTellingSeconds = 1;  // of difference, below which times tell nothing
 
 bool was_given_gpus(const RunRecord& run) {
   return std::any_of(run.start.devices.begin(), run.start.devices.end(),
@@ -35,15 +36,14 @@ bool has_gpus(const Facts* host) {
 }
 
 /// The signal that ended it, also where a shell in between has made a status of it.
-int signal_of(const RunEnd& end) {
-  constexpr std::uint64_t kOfSignal = 128;
+int signal_of_run(const RunEnd& end) {
   if (end.signal) return static_cast<int>(*end.signal);
-  const bool is_signal = end.exit_code > kOfSignal && end.exit_code < kOfSignal + 65;
-  return is_signal ? static_cast<int>(end.exit_code - kOfSignal) : 0;
+  const bool is_signal = end.exit_code > kSignalBase && end.exit_code < kSignalBase + 65;
+  return is_signal ? static_cast<int>(end.exit_code - kSignalBase) : 0;
 }
 
 Symptom symptom_of(const RunRecord& failed) {
-  switch (signal_of(*failed.end)) {
+  switch (signal_of_run(*failed.end)) {
     case SIGKILL:
       return Symptom::out_of_memory;
     case SIGBUS:
@@ -67,14 +67,14 @@ std::string failure_text(const RunRecord& run) {
       break;
   }
   if (run.end->failure) return "could not be started";
-  if (const int signal = signal_of(*run.end); signal != 0) {
+  if (const int signal = signal_of_run(*run.end); signal != 0) {
     const std::string name = signal_name(signal);
     return fmt::format("was killed ({})", name.empty() ? fmt::format("SIG{}", signal) : name);
   }
   return fmt::format("failed with status {}", run.end->exit_code);
 }
 
-std::size_t place_of(std::string_view rule) {
+std::size_t order_of_rule(std::string_view rule) {
   return static_cast<std::size_t>(&rule_of(rule) - rules().data());
 }
 
@@ -94,7 +94,7 @@ bool is_special(Symptom symptom) {
 }
 
 /// Whole parts that a record does not hold, in each of which the cause may lie.
-constexpr std::array kParts = std::to_array<std::string_view>({"host", "code", kPackages});
+constexpr std::array kComparedParts = std::to_array<std::string_view>({"host", "code", kPackages});
 
 std::string longer_text(double ratio) {
   constexpr double kTwice = 2;
@@ -127,7 +127,8 @@ const Change* Changes::likely() const {
   const Change& first = found.front();
   const int tier = tier_of(first, symptom);
   const bool part_unknown = std::any_of(open.begin(), open.end(), [](const NotCompared& one) {
-    return std::find(kParts.begin(), kParts.end(), one.what) != kParts.end();
+    return std::find(kComparedParts.begin(), kComparedParts.end(), one.what) !=
+           kComparedParts.end();
   });
   const bool plain = tier == 0 && is_special(symptom);
   if (part_unknown && !plain) return nullptr;
@@ -180,7 +181,7 @@ void Compared::compare_installed(const Moment& from, const Moment& to) {
 void Compared::read_ends() {
   if (!from_run_->end || !to_run_->end) return;
   const auto is_done = [](const RunRecord& run) {
-    return signal_of(*run.end) == 0 && run.end->exit_code == 0 && !run.end->failure;
+    return signal_of_run(*run.end) == 0 && run.end->exit_code == 0 && !run.end->failure;
   };
   const bool first_done = is_done(*from_run_);
   if (first_done != is_done(*to_run_)) {
@@ -193,7 +194,7 @@ void Compared::read_ends() {
   const double before = from_run_->end->seconds;
   const double after = to_run_->end->seconds;
   const auto [less, more] = std::minmax(before, after);
-  if (!first_done || more - less < kSeconds || more < less * kLonger) return;
+  if (!first_done || more - less < kTellingSeconds || more < less * kLonger) return;
   out_.symptom = Symptom::slower;
   out_.symptom_text =
       fmt::format("the {} {}", after > before ? "second" : "first", longer_text(more / less));
@@ -226,7 +227,7 @@ const std::vector<std::string>* Compared::code_files() const {
 
 Changes Compared::take() && {
   const auto key = [&](const Change& one) {
-    return std::tuple(tier_of(one, out_.symptom), one.weight, place_of(one.rule));
+    return std::tuple(tier_of(one, out_.symptom), one.weight, order_of_rule(one.rule));
   };
   for (Change& one : out_.found) one.explains = tier_of(one, out_.symptom) < 2;
   std::stable_sort(out_.found.begin(), out_.found.end(),

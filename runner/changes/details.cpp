@@ -13,7 +13,7 @@ namespace mlenv::changes {
 namespace {
 
 using nlohmann::json;
-using Values = std::map<std::string, std::string>;
+using FactValues = std::map<std::string, std::string>;
 
 // Facts that rules look at: by their path, or how it begins.
 constexpr std::array kLooked = std::to_array<std::string_view>({"system.kernel",
@@ -67,7 +67,7 @@ bool is_looked_at(std::string_view path, bool on_gpus) {
 }
 
 /// What an item of a list is told by.
-std::string key_of(const json& item, std::size_t place) {
+std::string item_key(const json& item, std::size_t place) {
   for (const char* name : {"name", "path", "device", "index", "id"}) {
     const auto found = item.find(name);
     if (found != item.end() && found->is_string()) return found->get<std::string>();
@@ -77,7 +77,7 @@ std::string key_of(const json& item, std::size_t place) {
 }
 
 /// `gpus.0.uuid` → its value. Unknown facts have none.
-void flatten(const json& value, const std::string& path, Values& out) {
+void flatten(const json& value, const std::string& path, FactValues& out) {
   const bool is_fact = value.is_object() && value.contains("source") && value.contains("value");
   if (is_fact) return flatten(value.at("value"), path, out);
   const auto below = [&](const std::string& name) {
@@ -90,15 +90,15 @@ void flatten(const json& value, const std::string& path, Values& out) {
     }
   } else if (value.is_array() && !value.empty() && value.front().is_object()) {
     for (std::size_t i = 0; i < value.size(); ++i) {
-      flatten(value[i], below(key_of(value[i], i)), out);
+      flatten(value[i], below(item_key(value[i], i)), out);
     }
   } else if (!value.is_null()) {
     out[path] = value.is_string() ? value.get<std::string>() : canonical(value);
   }
 }
 
-Values values_of(const Facts& facts) {
-  Values out;
+FactValues fact_values(const Facts& facts) {
+  FactValues out;
   flatten(RecordWriter::written(facts), "", out);
   return out;
 }
@@ -113,8 +113,8 @@ bool is_item(const std::string& path) {
 
 void details(Compared& here) {
   if (here.from_host() == nullptr) return;
-  const Values from = values_of(*here.from_host());
-  const Values to = values_of(*here.to_host());
+  const FactValues from = fact_values(*here.from_host());
+  const FactValues to = fact_values(*here.to_host());
   ValueChanges changes;
   compare_values(changes, "", from, to);
   for (const ValueChange& one : changes) {

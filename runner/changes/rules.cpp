@@ -9,27 +9,26 @@ namespace mlenv::changes {
 namespace {
 
 using W = Weight;
-using S = Symptom;
 
-constexpr unsigned when(S one) { return 1U << static_cast<unsigned>(one); }
+constexpr unsigned when(Symptom one) { return 1U << static_cast<unsigned>(one); }
 template <class... More>
-constexpr unsigned when(S one, More... more) {
+constexpr unsigned when(Symptom one, More... more) {
   return when(one) | when(more...);
 }
 constexpr unsigned kNothing = 0;
-constexpr unsigned kAny = when(S::fails, S::slower);
+constexpr unsigned kAny = when(Symptom::fails, Symptom::slower);
 
-constexpr std::string_view kCuda = "NVIDIA, CUDA Compatibility guide";
+constexpr std::string_view kCudaGuide = "NVIDIA, CUDA Compatibility guide";
 constexpr std::string_view kReproducible = "PyTorch, Reproducibility";
 constexpr std::string_view kCgroups = "Linux, cgroup-v2";
 
 // In order of likelihood among those of one weight. Each stands in docs/diff.md.
-constexpr std::array kRules = std::to_array<Rule>({
+constexpr std::array kDifferenceRules = std::to_array<Rule>({
     // What breaks.
-    {"architecture", W::breaks, when(S::fails), "processor architecture",
+    {"architecture", W::breaks, when(Symptom::fails), "processor architecture",
      "programs of one architecture do not run on another", "OCI image specification, config",
      "build the image for this platform (`mlenv build --platform`)"},
-    {"driver-mismatch", W::breaks, when(S::fails), "parts of the NVIDIA driver",
+    {"driver-mismatch", W::breaks, when(Symptom::fails), "parts of the NVIDIA driver",
      "kernel module and libraries of two versions refuse to work together, as after an update "
      "without a restart",
      "NVIDIA, CUDA Driver API, CUresult", "restart the machine, or load the module again"},
@@ -37,17 +36,17 @@ constexpr std::array kRules = std::to_array<Rule>({
      "it schedules, clocks and allocates, and compiles code that the image has as PTX alone",
      "NVIDIA, Data Center Drivers, release notes; CUDA Compatibility guide",
      "install the driver that worked, or a newer one of a production branch"},
-    {"cuda-init", W::breaks, when(S::fails), "what cuInit returns",
+    {"cuda-init", W::breaks, when(Symptom::fails), "what cuInit returns",
      "no CUDA program starts where it is not 0", "NVIDIA, CUDA Driver API, CUresult",
      "`mlenv check` says why"},
-    {"device-nodes", W::breaks, when(S::fails), "device files of the GPUs",
+    {"device-nodes", W::breaks, when(Symptom::fails), "device files of the GPUs",
      "without /dev/nvidiactl and /dev/nvidia-uvm no CUDA program starts",
      "NVIDIA container toolkit", "`nvidia-modprobe -u -c 0`, or nvidia-persistenced"},
     {"gpu-count", W::breaks, kAny, "number of GPUs",
      "the global batch and with it the result follow from it, and what asks for more than there "
      "are fails",
      kReproducible, "give the same number (`--gpus`), or scale batch and learning rate"},
-    {"gpu-memory", W::breaks, when(S::fails), "memory of the GPUs",
+    {"gpu-memory", W::breaks, when(Symptom::fails), "memory of the GPUs",
      "what just fitted does not fit in less", "PyTorch, CUDA semantics, Memory management",
      "a smaller batch, or gradient accumulation"},
     {"mig", W::breaks, kAny, "MIG",
@@ -55,51 +54,54 @@ constexpr std::array kRules = std::to_array<Rule>({
      "NVIDIA, Multi-Instance GPU user guide",
      "`nvidia-smi -mig 0`, or ask for an instance that is "
      "large enough"},
-    {"fabric-manager", W::breaks, when(S::fails), "Fabric Manager",
+    {"fabric-manager", W::breaks, when(Symptom::fails), "Fabric Manager",
      "on a machine with NVSwitches CUDA does not start without it",
      "NVIDIA, Fabric Manager user guide", "start nvidia-fabricmanager in the driver's version"},
-    {"memory-limit", W::breaks, when(S::fails, S::out_of_memory), "memory limit (control group)",
-     "what needs more than the limit is killed by the kernel", kCgroups,
-     "a higher limit, or fewer workers and smaller batches"},
-    {"memory-total", W::breaks, when(S::fails, S::out_of_memory), "memory of the machine",
-     "what needs more than there is swaps or is killed", "proc(5), /proc/meminfo",
-     "fewer workers, smaller batches"},
-    {"shared-memory", W::breaks, when(S::fails, S::bus_error), "shared memory (/dev/shm)",
+    {"memory-limit", W::breaks, when(Symptom::fails, Symptom::out_of_memory),
+     "memory limit (control group)", "what needs more than the limit is killed by the kernel",
+     kCgroups, "a higher limit, or fewer workers and smaller batches"},
+    {"memory-total", W::breaks, when(Symptom::fails, Symptom::out_of_memory),
+     "memory of the machine", "what needs more than there is swaps or is killed",
+     "proc(5), /proc/meminfo", "fewer workers, smaller batches"},
+    {"shared-memory", W::breaks, when(Symptom::fails, Symptom::bus_error),
+     "shared memory (/dev/shm)",
      "data loaders hand batches over in it; where it is full they die of a bus error",
      "PyTorch, torch.utils.data", "a larger /dev/shm, or fewer workers"},
-    {"open-files", W::breaks, when(S::fails), "limit of open files",
+    {"open-files", W::breaks, when(Symptom::fails), "limit of open files",
      "data loaders hold a file for each tensor that they share", "PyTorch, torch.multiprocessing",
      "`ulimit -n`, or the sharing strategy file_system"},
-    {"run-memory", W::breaks, when(S::fails, S::out_of_memory), "`--memory` of the run",
+    {"run-memory", W::breaks, when(Symptom::fails, Symptom::out_of_memory), "`--memory` of the run",
      "what needs more is killed by the kernel", "docs/run.md", "give it as much"},
-    {"run-shared-memory", W::breaks, when(S::fails, S::bus_error), "`--shm-size` of the run",
+    {"run-shared-memory", W::breaks, when(Symptom::fails, Symptom::bus_error),
+     "`--shm-size` of the run",
      "data loaders hand batches over in /dev/shm; where it is full they die of a bus error",
      "docs/run.md", "give it as much, or fewer workers"},
-    {"run-processes", W::breaks, when(S::fails), "`--pids-limit` of the run",
+    {"run-processes", W::breaks, when(Symptom::fails), "`--pids-limit` of the run",
      "where no more processes and threads can be started, data loaders and thread pools fail",
      "docs/run.md", "give it as many"},
-    {"run-ulimits", W::breaks, when(S::fails), "`--ulimit` of the run",
+    {"run-ulimits", W::breaks, when(Symptom::fails), "`--ulimit` of the run",
      "open files, locked memory and the like end earlier", "setrlimit(2)", "give it the same"},
-    {"run-network", W::breaks, when(S::fails), "`--network` of the run",
+    {"run-network", W::breaks, when(Symptom::fails), "`--network` of the run",
      "without the host's network other ranks, data servers and hubs may be out of reach",
      "docs/run.md", "give it the same"},
-    {"run-read-only", W::breaks, when(S::fails), "`--read-only` of the run",
+    {"run-read-only", W::breaks, when(Symptom::fails), "`--read-only` of the run",
      "what writes into the image fails", "docs/run.md", "write to a mount, /tmp or HOME"},
-    {"run-user", W::breaks, when(S::fails), "`--user` of the run",
+    {"run-user", W::breaks, when(Symptom::fails), "`--user` of the run",
      "files of others cannot be read or written, and HOME is another", "docs/run.md",
      "give it the same"},
-    {"disk-space", W::breaks, when(S::fails), "free disk space",
+    {"disk-space", W::breaks, when(Symptom::fails), "free disk space",
      "checkpoints and caches cannot be written to a full disk", "statvfs(3)", "make room"},
-    {"mounts", W::breaks, when(S::fails), "mounts",
+    {"mounts", W::breaks, when(Symptom::fails), "mounts",
      "what the code reads or writes there is not there, or may not be written", "docs/run.md",
      "give the same mounts (`-v`)"},
     {"search-paths", W::breaks, kAny, "search paths", "other libraries or modules are found first",
      "ld.so(8); Python, PYTHONPATH", "leave it unset, so that the image's own are found"},
-    {"namespaces", W::breaks, when(S::fails), "namespaces for containers",
+    {"namespaces", W::breaks, when(Symptom::fails), "namespaces for containers",
      "mlenv builds and runs in them", "docs/sandbox.md", "`mlenv check` says what forbids them"},
     // What changes results.
     {"parameters", W::results,
-     when(S::fails, S::out_of_memory, S::bus_error, S::illegal_instruction, S::slower),
+     when(Symptom::fails, Symptom::out_of_memory, Symptom::bus_error, Symptom::illegal_instruction,
+          Symptom::slower),
      "parameter of the matrix", "the two are variations of it", "docs/experiments.md",
      "the other value"},
     {"code", W::results, kAny, "code", "it does something else", "docs/run-records.md",
@@ -118,7 +120,7 @@ constexpr std::array kRules = std::to_array<Rule>({
      "alone",
      kReproducible, "pin it (`framework:` in the recipe), lock and build"},
     {"cuda-release", W::results, kAny, "CUDA release of the image",
-     "other libraries and compilers, and another oldest driver", kCuda,
+     "other libraries and compilers, and another oldest driver", kCudaGuide,
      "pin it (`cuda:` in the recipe), lock and build"},
     {"cudnn", W::results, kAny, "cuDNN",
      "its heuristics choose other algorithms, with other sums and speeds",
@@ -133,11 +135,11 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"visible-gpus", W::results, kAny, "GPUs that the program sees",
      "the global batch follows from their number, the speed from which they are",
      "NVIDIA, CUDA C++ Programming Guide, CUDA Environment Variables", "set it as it was"},
-    {"numeric-variables", W::results, when(S::slower, S::illegal_instruction),
+    {"numeric-variables", W::results, when(Symptom::slower, Symptom::illegal_instruction),
      "variables that decide how is computed",
      "they choose precision (TF32), determinism or instructions", kReproducible,
      "set them as they were"},
-    {"cpu-instructions", W::results, when(S::illegal_instruction, S::slower),
+    {"cpu-instructions", W::results, when(Symptom::illegal_instruction, Symptom::slower),
      "instructions of the processor",
      "libraries choose kernels by them (AVX-512, AMX), with other sums and speeds; code that was "
      "compiled for what is missing dies of SIGILL",
@@ -161,26 +163,26 @@ constexpr std::array kRules = std::to_array<Rule>({
      "image "
      "is"},
     // What changes speed.
-    {"emulation", W::speed, when(S::slower), "whether the processor was emulated",
+    {"emulation", W::speed, when(Symptom::slower), "whether the processor was emulated",
      "an emulated virtual machine is many times slower than one with KVM, or than the host",
      "docs/vm.md", "compare runs of one kind; let KVM work, or leave `--runtime vm` out"},
     {"vm", W::speed, kAny, "virtual machine",
      "another kernel, other processors and memory, and devices that are not the host's",
      "docs/vm.md", "give it the same `--memory` and `--cpus`, and the same kernel"},
-    {"threads", W::speed, when(S::slower), "number of threads",
+    {"threads", W::speed, when(Symptom::slower), "number of threads",
      "too few leave processors idle, too many fight for them; sums are in another order",
      "PyTorch, CPU threading; OpenMP, OMP_NUM_THREADS",
      "set it to the processors that may be used"},
-    {"run-processors", W::speed, when(S::slower), "processors of the run",
+    {"run-processors", W::speed, when(Symptom::slower), "processors of the run",
      "thread pools have as many threads as they see processors, and share what the limit leaves",
      "docs/run.md", "give it the same `--cpus` and `--cpuset-cpus`"},
     {"run-rdma", W::speed, kAny, "`--rdma` of the run",
      "without the InfiniBand devices NCCL goes over TCP", "NVIDIA, NCCL, NCCL_IB_DISABLE",
      "give it the same"},
-    {"cpu-quota", W::speed, when(S::slower), "processor quota (control group)",
+    {"cpu-quota", W::speed, when(Symptom::slower), "processor quota (control group)",
      "more threads than the quota are stopped for the rest of each period", kCgroups,
      "a higher quota, or as many threads and workers as it allows"},
-    {"cpu-count", W::speed, when(S::slower), "processors that may be used",
+    {"cpu-count", W::speed, when(Symptom::slower), "processors that may be used",
      "data loaders and operators have fewer to run on, or more", "sched_setaffinity(2)",
      "give as many; set threads and workers to their number"},
     {"nccl", W::speed, kAny, "NCCL",
@@ -193,40 +195,40 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"execution-variables", W::speed, kAny, "variables of the execution",
      "they turn compilation, asynchronous launches or caches on and off",
      "PyTorch, CUDA Environment Variables; torch.compile", "set them as they were"},
-    {"allocator-variables", W::speed, when(S::fails, S::out_of_memory, S::slower),
+    {"allocator-variables", W::speed, when(Symptom::fails, Symptom::out_of_memory, Symptom::slower),
      "variables of the memory allocator", "they decide how memory is reserved and fragmented",
      "PyTorch, CUDA semantics, Memory management; JAX, GPU memory allocation",
      "set them as they were"},
-    {"ecc", W::speed, when(S::slower), "ECC of the GPUs",
+    {"ecc", W::speed, when(Symptom::slower), "ECC of the GPUs",
      "it takes bandwidth, and on some models memory", "NVIDIA, nvidia-smi(1), ECC Mode",
      "`nvidia-smi -e`"},
-    {"gpu-links", W::speed, when(S::slower), "links of the GPUs",
+    {"gpu-links", W::speed, when(Symptom::slower), "links of the GPUs",
      "gradients go over them: fewer NVLinks or PCIe lanes, longer steps",
      "NVIDIA, NCCL, Troubleshooting, GPU-to-GPU communication",
      "`nvidia-smi topo -m`, `nvidia-smi nvlink -s`; `mlenv probe` measures"},
-    {"gpu-direct", W::speed, when(S::slower), "GPUDirect RDMA",
+    {"gpu-direct", W::speed, when(Symptom::slower), "GPUDirect RDMA",
      "without it data between hosts goes through the processor's memory",
      "NVIDIA, NCCL, Troubleshooting, GPU Direct", "load nvidia-peermem, or a kernel with dma-buf"},
     {"rdma", W::speed, kAny, "InfiniBand and RoCE ports",
      "NCCL falls back to sockets where no port is active", "NVIDIA, NCCL, Troubleshooting",
      "`ibstat`; bring the port up"},
-    {"network-speed", W::speed, when(S::slower), "speed of the network",
+    {"network-speed", W::speed, when(Symptom::slower), "speed of the network",
      "data and gradients between hosts go over it", "Linux, sysfs-class-net, speed",
      "`ethtool` of the interface"},
-    {"cpu-model", W::speed, when(S::slower), "processor", "another clock, cache and memory",
+    {"cpu-model", W::speed, when(Symptom::slower), "processor", "another clock, cache and memory",
      "/proc/cpuinfo", "compare on the same"},
-    {"clock-source", W::speed, when(S::slower), "clock source of the kernel",
+    {"clock-source", W::speed, when(Symptom::slower), "clock source of the kernel",
      "with hpet or acpi_pm each look at the time asks a device, many times as slow as with tsc",
      "Linux, Timekeeping", "`clocksource=tsc` where the hardware allows it"},
-    {"file-system", W::speed, when(S::slower), "file system",
+    {"file-system", W::speed, when(Symptom::slower), "file system",
      "reading many small files from a network is slow", "statfs(2)",
      "keep data and the store on a local disk"},
-    {"numa", W::speed, when(S::slower), "NUMA nodes", "memory of another node is slower", "numa(7)",
-     "bind processes to the node of their GPU"},
+    {"numa", W::speed, when(Symptom::slower), "NUMA nodes", "memory of another node is slower",
+     "numa(7)", "bind processes to the node of their GPU"},
     {"driver-module", W::speed, kAny, "kernel module of the NVIDIA driver",
      "the open and the closed one differ in what they support",
      "NVIDIA, Driver installation guide, Kernel modules", "install the kind that worked"},
-    {"persistence", W::speed, when(S::slower), "persistence mode of the GPUs",
+    {"persistence", W::speed, when(Symptom::slower), "persistence mode of the GPUs",
      "without it the driver is loaded again at each start, a second or more",
      "NVIDIA, Driver persistence", "run nvidia-persistenced"},
     {"wsl", W::speed, kAny, "WSL", "GPUs are reached through Windows' driver",
@@ -292,12 +294,14 @@ constexpr std::array kRules = std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> rules() { return kRules; }
+std::span<const Rule> rules() { return kDifferenceRules; }
 
 const Rule& rule_of(std::string_view id) {
-  const auto* found =
-      std::find_if(kRules.begin(), kRules.end(), [&](const Rule& one) { return one.id == id; });
-  if (found == kRules.end()) throw Error{Kind::internal, "bug", fmt::format("no rule `{}`", id)};
+  const auto* found = std::find_if(kDifferenceRules.begin(), kDifferenceRules.end(),
+                                   [&](const Rule& one) { return one.id == id; });
+  if (found == kDifferenceRules.end()) {
+    throw Error{Kind::internal, "bug", fmt::format("no rule `{}`", id)};
+  }
   return *found;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using Flags = std::vector<std::string>;
 
-Flags lacking(const Flags& some, const Flags& others) {
+Flags flags_only_in(const Flags& some, const Flags& others) {
   Flags out;
   std::set_difference(some.begin(), some.end(), others.begin(), others.end(),
                       std::back_inserter(out));
@@ -36,8 +36,8 @@ bool compare_instructions(Compared& here, const CpuFacts& from, const CpuFacts& 
     if (!own.empty()) text += " with " + listed(own, 6);
     return text;
   };
-  const Flags gone = lacking(before, after);
-  const Flags added = lacking(after, before);
+  const Flags gone = flags_only_in(before, after);
+  const Flags added = flags_only_in(after, before);
   Said said{side(from, gone), side(to, added)};
   if (has_wide(gone) || has_wide(added)) {
     said.effect =

@@ -46,7 +46,7 @@ std::vector<std::string> kinds_of(std::vector<std::string> sorted) {
   return sorted;
 }
 
-double number_of(const std::string& capability) {
+double capability_number(const std::string& capability) {
   const std::size_t dot = capability.find('.');
   const auto part = [](std::string_view text) {
     return all_digits(text) && text.size() < 4 ? std::stod(std::string(text)) : 0.0;
@@ -65,7 +65,7 @@ void compare_models(Compared& here) {
   const auto before = of_each(*here.from_host(), capability);
   const auto after = of_each(*here.to_host(), capability);
   Said said{counted_kinds(*from), counted_kinds(*to)};
-  if (before && after && number_of(after->front()) < number_of(before->front())) {
+  if (before && after && capability_number(after->front()) < capability_number(before->front())) {
     said.weight = Weight::breaks;
     said.effect = fmt::format(
         "compute capability {} is older than {}: the image may hold no code for it, and bfloat16 "

@@ -23,13 +23,13 @@ Both variations(const Compared& here) {
 }
 
 /// Null where there is no parameter of that name.
-const RecordedVariable* value_of(const RecordedVariation& variation, std::string_view name) {
+const RecordedVariable* parameter_of(const RecordedVariation& variation, std::string_view name) {
   const auto found = std::find_if(variation.values.begin(), variation.values.end(),
                                   [&](const RecordedVariable& one) { return one.name == name; });
   return found == variation.values.end() ? nullptr : &*found;
 }
 
-std::optional<std::string> shown(const RecordedVariable* value) {
+std::optional<std::string> shown_parameter(const RecordedVariable* value) {
   if (value == nullptr) return std::nullopt;
   return value->value.value_or("a value that is not kept");
 }
@@ -48,13 +48,14 @@ void parameters(Compared& here) {
     }
   }
   for (const std::string& name : names) {
-    const RecordedVariable* const from = value_of(*both.from, name);
-    const RecordedVariable* const to = value_of(*both.to, name);
+    const RecordedVariable* const from = parameter_of(*both.from, name);
+    const RecordedVariable* const to = parameter_of(*both.to, name);
     if (from != nullptr && to != nullptr && (!from->value || !to->value)) {
       const std::string why = "records do not keep secrets";
       here.leave_open("parameter " + name, why, why);
-    } else if (shown(from) != shown(to)) {
-      here.find("parameters", {shown(from), shown(to), {}, "parameter " + name});
+    } else if (shown_parameter(from) != shown_parameter(to)) {
+      here.find("parameters",
+                {shown_parameter(from), shown_parameter(to), {}, "parameter " + name});
     }
   }
 }
@@ -70,7 +71,8 @@ bool tells_variation(const Compared& here, std::string_view variable) {
   if (variable == "MLENV_MATRIX" || variable == "MLENV_VARIATION" || variable == "MLENV_OUTPUT") {
     return true;
   }
-  return value_of(*both.from, variable) != nullptr && value_of(*both.to, variable) != nullptr;
+  return parameter_of(*both.from, variable) != nullptr &&
+         parameter_of(*both.to, variable) != nullptr;
 }
 
 bool is_own_folder(const Compared& here, std::string_view target) {

@@ -9,19 +9,19 @@
 namespace mlenv::changes {
 namespace {
 
-std::string text_of(const std::optional<std::uint64_t>& bytes) {
+std::string option_text(const std::optional<std::uint64_t>& bytes) {
   return bytes ? bytes_text(*bytes) : "none";
 }
-std::string text_of(const std::string& word) { return word; }
-std::string text_of(const std::optional<std::string>& word) { return word.value_or("none"); }
-std::string text_of(bool is_so) { return is_so ? "yes" : "no"; }
+std::string option_text(const std::string& word) { return word; }
+std::string option_text(const std::optional<std::string>& word) { return word.value_or("none"); }
+std::string option_text(bool is_so) { return is_so ? "yes" : "no"; }
 
 template <class Value>
 void compare(Compared& here, std::string_view rule, std::string_view option, const Value& from,
              const Value& to) {
   if (from == to) return;
-  here.find(rule, {.from = fmt::format("{} {}", option, text_of(from)),
-                   .to = fmt::format("{} {}", option, text_of(to))});
+  here.find(rule, {.from = fmt::format("{} {}", option, option_text(from)),
+                   .to = fmt::format("{} {}", option, option_text(to))});
 }
 
 std::string count_text(const std::optional<std::uint64_t>& count) {
@@ -42,7 +42,7 @@ void compare_most(Compared& here, std::string_view rule, const Most& from, const
 
 /// `--memory 16 GB`
 std::function<std::string(const Most&)> as_size(std::string_view option) {
-  return [option](const Most& bytes) { return fmt::format("{} {}", option, text_of(bytes)); };
+  return [option](const Most& bytes) { return fmt::format("{} {}", option, option_text(bytes)); };
 }
 
 std::string processors_text(const JobLimits& limits) {

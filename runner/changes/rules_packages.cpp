@@ -115,7 +115,7 @@ constexpr std::array kDebs = std::to_array<Sort>({
 });
 
 /// Values of locks and images beside the packages: a name, or how it begins.
-constexpr std::array kValues = std::to_array<Sort>({
+constexpr std::array kValueRules = std::to_array<Sort>({
     {"platform", "architecture"},
     {"cuda", "cuda-release"},
     {"python", "python"},
@@ -185,7 +185,7 @@ void sort_values(Compared& here, const ValueChanges& values) {
       variable(here, bare, others);
       continue;
     }
-    const std::string_view rule = rule_in(kValues, one.name);
+    const std::string_view rule = rule_in(kValueRules, one.name);
     const bool named = rule != "cuda-release" && rule != "python";
     here.find(rule, {one.from, one.to, {}, named ? one.name : std::string{}});
   }

@@ -11,7 +11,7 @@
 namespace mlenv::changes {
 namespace {
 
-using Words = std::vector<std::string>;
+using Argv = std::vector<std::string>;
 
 std::string last_name(const std::string& path) { return fs::path(path).filename().string(); }
 
@@ -64,7 +64,7 @@ bool is_option(const std::string& word) {
 }
 
 /// `--lr 0.1`, `--lr=0.1` and words alone: with their option each, so that order does not count.
-std::vector<Argument> arguments_of(const Words& argv) {
+std::vector<Argument> arguments_of(const Argv& argv) {
   std::vector<Argument> out;
   std::size_t alone = 0;
   for (std::size_t i = 1; i < argv.size(); ++i) {
@@ -87,7 +87,8 @@ std::vector<Argument> arguments_of(const Words& argv) {
 }
 
 /// Those that the other list has not got.
-std::vector<Argument> without(const std::vector<Argument>& some, std::vector<Argument> others) {
+std::vector<Argument> arguments_only_in(const std::vector<Argument>& some,
+                                        std::vector<Argument> others) {
   std::vector<Argument> out;
   for (const Argument& one : some) {
     const auto same = std::find(others.begin(), others.end(), one);
@@ -111,7 +112,7 @@ struct SortedArguments {
   }
 };
 
-void compare_arguments(Compared& here, const Words& from, const Words& to) {
+void compare_arguments(Compared& here, const Argv& from, const Argv& to) {
   const std::vector<Argument> before = arguments_of(from);
   const std::vector<Argument> after = arguments_of(to);
   for (const Argument& one : before) {
@@ -120,13 +121,13 @@ void compare_arguments(Compared& here, const Words& from, const Words& to) {
     here.leave_open("value of " + one.option, why, why);
   }
   SortedArguments sorted;
-  for (const Argument& one : without(before, after)) sorted.add(one, &Listing::from);
-  for (const Argument& one : without(after, before)) sorted.add(one, &Listing::to);
+  for (const Argument& one : arguments_only_in(before, after)) sorted.add(one, &Listing::from);
+  for (const Argument& one : arguments_only_in(after, before)) sorted.add(one, &Listing::to);
   if (!sorted.others.empty()) here.find("arguments", sorted.others.said());
   if (!sorted.outputs.empty()) here.find("output-arguments", sorted.outputs.said());
 }
 
-std::optional<std::string> shown(const Words& argv) {
+std::optional<std::string> shown_command(const Argv& argv) {
   return argv.empty() ? "the image's own command" : join(argv, " ");
 }
 
@@ -138,7 +139,7 @@ const RecordedMount* mount_at(const RunStart& start, const std::string& target) 
   return found == start.mounts.end() ? nullptr : &*found;
 }
 
-std::string mount_text(const RecordedMount& mount) {
+std::string recorded_mount_text(const RecordedMount& mount) {
   return fmt::format("{} at {}{}", mount.source, mount.target,
                      mount.read_only ? ", read-only" : "");
 }
@@ -154,11 +155,11 @@ struct SortedMounts {
       const bool output = !from.read_only && !to.read_only && names_output(last_name(to.target));
       const bool same_name = last_name(from.source) == last_name(to.source);
       Listing& listing = output || same_name ? other_place : other_data;
-      listing.from.push_back(mount_text(from));
-      listing.to.push_back(mount_text(to));
+      listing.from.push_back(recorded_mount_text(from));
+      listing.to.push_back(recorded_mount_text(to));
     } else if (from.read_only != to.read_only) {
-      gone.from.push_back(mount_text(from));
-      gone.to.push_back(mount_text(to));
+      gone.from.push_back(recorded_mount_text(from));
+      gone.to.push_back(recorded_mount_text(to));
     }
   }
 };
@@ -215,23 +216,23 @@ void code(Compared& here) {
 
 void command(Compared& here) {
   if (here.from_run() == nullptr || are_of_one_matrix(here)) return;
-  const Words& from = here.from_run()->start.argv;
-  const Words& to = here.to_run()->start.argv;
+  const Argv& from = here.from_run()->start.argv;
+  const Argv& to = here.to_run()->start.argv;
   const bool same_program = !from.empty() && !to.empty() && from.front() == to.front();
   if (!same_program) {
-    if (from != to) here.find("program", {shown(from), shown(to)});
+    if (from != to) here.find("program", {shown_command(from), shown_command(to)});
     return;
   }
   // `python train.py`: the script is the program.
-  const auto script = [](const Words& argv) {
+  const auto script = [](const Argv& argv) {
     return argv.size() > 1 && !is_option(argv[1]) ? argv[1] : std::string{};
   };
   if (script(from) != script(to)) {
     here.find("program",
               {join({from.front(), script(from)}, " "), join({to.front(), script(to)}, " ")});
   }
-  const auto rest = [&](const Words& argv) {
-    Words out = argv;
+  const auto rest = [&](const Argv& argv) {
+    Argv out = argv;
     if (!script(argv).empty()) out.erase(out.begin() + 1);
     return out;
   };
@@ -248,11 +249,11 @@ void mounts(Compared& here) {
     if (const RecordedMount* other = mount_at(to, one.target)) {
       sorted.add(one, *other);
     } else {
-      sorted.gone.from.push_back(mount_text(one));
+      sorted.gone.from.push_back(recorded_mount_text(one));
     }
   }
   for (const RecordedMount& one : to.mounts) {
-    if (mount_at(from, one.target) == nullptr) sorted.gone.to.push_back(mount_text(one));
+    if (mount_at(from, one.target) == nullptr) sorted.gone.to.push_back(recorded_mount_text(one));
   }
   if (!sorted.gone.empty()) here.find("mounts", sorted.gone.said());
   if (!sorted.other_data.empty()) here.find("data-mount", sorted.other_data.said());

@@ -10,13 +10,13 @@ namespace mlenv::changes {
 namespace {
 
 /// A name, or with `*` what begins so; and the rule of what reads it.
-struct Reader {
+struct VariableReader {
   std::string_view name;
   std::string_view rule;
 };
 
 // The first that fits counts.
-constexpr std::array kReaders = std::to_array<Reader>({
+constexpr std::array kReaders = std::to_array<VariableReader>({
     {"CUDA_VISIBLE_DEVICES", "visible-gpus"},
     {"NVIDIA_VISIBLE_DEVICES", "visible-gpus"},
     {"CUDA_DEVICE_ORDER", "visible-gpus"},
@@ -118,7 +118,7 @@ bool is_setting(std::string_view name) {
 
 std::string_view rule_for(std::string_view name) {
   const auto* found = std::find_if(kReaders.begin(), kReaders.end(),
-                                   [&](const Reader& one) { return fits(one.name, name); });
+                                   [&](const VariableReader& one) { return fits(one.name, name); });
   if (found != kReaders.end()) return found->rule;
   if (is_setting(name)) return "arguments";
   const auto* around = std::find(kSurroundings.begin(), kSurroundings.end(), name);

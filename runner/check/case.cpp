@@ -45,7 +45,7 @@ Truth has_gpu(const Facts& host) {
   return unknown<bool>(host.gpus.source);
 }
 
-std::size_t place_of(std::string_view rule) {
+std::size_t rule_place(std::string_view rule) {
   const std::span<const Rule> all = rules();
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const Rule& one) { return one.id == rule; });
@@ -103,13 +103,14 @@ Verdict Case::verdict() && {
 }
 
 void sort_verdict(Verdict& verdict) {
-  std::stable_sort(
-      verdict.findings.begin(), verdict.findings.end(), [](const Finding& a, const Finding& b) {
-        return std::pair(a.severity, place_of(a.rule)) < std::pair(b.severity, place_of(b.rule));
-      });
+  std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
+                   [](const Finding& a, const Finding& b) {
+                     return std::pair(a.severity, rule_place(a.rule)) <
+                            std::pair(b.severity, rule_place(b.rule));
+                   });
   std::stable_sort(
       verdict.unjudged.begin(), verdict.unjudged.end(),
-      [](const Unjudged& a, const Unjudged& b) { return place_of(a.rule) < place_of(b.rule); });
+      [](const Unjudged& a, const Unjudged& b) { return rule_place(a.rule) < rule_place(b.rule); });
   verdict.unjudged.erase(std::unique(verdict.unjudged.begin(), verdict.unjudged.end()),
                          verdict.unjudged.end());
 }

@@ -56,7 +56,7 @@ std::string_view newest_driver(std::string_view major) {
 bool is_wsl(const Facts& host) { return host.system.wsl && *host.system.wsl; }
 
 /// By the CUDA release that the driver names as its own.
-std::optional<Standing> by_release(const std::string& driver_cuda, const CudaNeed& need) {
+std::optional<Standing> standing_by_release(const std::string& driver_cuda, const CudaNeed& need) {
   const std::string major = major_of(need.release);
   if (is_older(major_of(driver_cuda), major)) return Standing::too_old;
   if (is_older(major, major_of(driver_cuda))) return Standing::as_new;
@@ -182,7 +182,7 @@ Fact<Standing> driver_standing(const Facts& host, const CudaNeed& need) {
   std::optional<Standing> standing;
   // Windows numbers its drivers otherwise.
   if (driver && !is_wsl(host)) standing = by_number(*driver, need);
-  if (!standing && cuda) standing = by_release(*cuda, need);
+  if (!standing && cuda) standing = standing_by_release(*cuda, need);
   if (standing) return known(*standing, driver_source(host));
   if (!driver && !cuda) return unknown<Standing>(driver.source);
   if (is_wsl(host)) return unknown<Standing>(cuda.source);

@@ -6,9 +6,7 @@
 namespace mlenv {
 namespace {
 
-using S = Severity;
-
-struct Row {
+struct RuleRow {
   Rule rule;
   void (*look)(Case&);  ///< null: it shows between images alone
 };
@@ -17,101 +15,110 @@ constexpr std::string_view kGuide = "NVIDIA, CUDA Compatibility guide";
 constexpr std::string_view kDriverApi = "NVIDIA, CUDA Driver API, CUresult";
 constexpr std::string_view kToolkit = "NVIDIA container toolkit";
 
-constexpr std::array kRows = std::to_array<Row>({
-    {{"driver-too-old", S::blocks, "the NVIDIA driver is too old", kGuide, true}, driver_too_old},
-    {{"ptx-too-new", S::blocks, "the driver cannot compile the code for its GPU", kGuide},
+constexpr std::array kRuleRows = std::to_array<RuleRow>({
+    {{"driver-too-old", Severity::blocks, "the NVIDIA driver is too old", kGuide, true},
+     driver_too_old},
+    {{"ptx-too-new", Severity::blocks, "the driver cannot compile the code for its GPU", kGuide},
      ptx_too_new},
-    {{"forward-compatibility-refused", S::blocks,
+    {{"forward-compatibility-refused", Severity::blocks,
       "the image's libcuda may not be used with this GPU or driver", kGuide},
      forward_compatibility_refused},
-    {{"driver-mismatch", S::blocks, "the parts of the NVIDIA driver differ", kDriverApi},
+    {{"driver-mismatch", Severity::blocks, "the parts of the NVIDIA driver differ", kDriverApi},
      driver_mismatch},
-    {{"driver-not-loaded", S::blocks, "no NVIDIA driver is loaded", kDriverApi}, driver_not_loaded},
-    {{"device-nodes-missing", S::blocks, "the GPUs' device files are missing", kToolkit},
+    {{"driver-not-loaded", Severity::blocks, "no NVIDIA driver is loaded", kDriverApi},
+     driver_not_loaded},
+    {{"device-nodes-missing", Severity::blocks, "the GPUs' device files are missing", kToolkit},
      device_nodes_missing},
-    {{"fabric-manager-missing", S::blocks, "Fabric Manager does not run",
+    {{"fabric-manager-missing", Severity::blocks, "Fabric Manager does not run",
       "NVIDIA, Fabric Manager user guide"},
      fabric_manager_missing},
-    {{"cuda-init-fails", S::blocks, "CUDA cannot be initialised", kDriverApi}, cuda_init_fails},
-    {{"requirement-unmet", S::blocks, "the image's NVIDIA_REQUIRE_… is not met", kToolkit, true},
+    {{"cuda-init-fails", Severity::blocks, "CUDA cannot be initialised", kDriverApi},
+     cuda_init_fails},
+    {{"requirement-unmet", Severity::blocks, "the image's NVIDIA_REQUIRE_… is not met", kToolkit,
+      true},
      requirement_unmet},
-    {{"driver-below-recipe", S::blocks, "the driver is older than the image asks for",
+    {{"driver-below-recipe", Severity::blocks, "the driver is older than the image asks for",
       "the recipe's `driver`, docs/recipe.md", true},
      driver_below_recipe},
-    {{"no-device-code", S::blocks, "the image holds no code for the GPU",
+    {{"no-device-code", Severity::blocks, "the image holds no code for the GPU",
       "NVIDIA, CUDA C++ Programming Guide, Application Compatibility", true},
      no_device_code},
-    {{"recipe-gpus", S::blocks, "the image is made for other GPUs",
+    {{"recipe-gpus", Severity::blocks, "the image is made for other GPUs",
       "the recipe's `gpus`, docs/recipe.md", true},
      recipe_gpus},
-    {{"no-gpu", S::slows, "there is no GPU", "the image's and the host's own facts", true}, no_gpu},
-    {{"architecture-differs", S::blocks, "the image is for another architecture",
+    {{"no-gpu", Severity::slows, "there is no GPU", "the image's and the host's own facts", true},
+     no_gpu},
+    {{"architecture-differs", Severity::blocks, "the image is for another architecture",
       "OCI image specification, config", true},
      architecture_differs},
-    {{"cpu-instructions", S::blocks, "the processor lacks instructions",
+    {{"cpu-instructions", Severity::blocks, "the processor lacks instructions",
       "x86-64 psABI, micro-architecture levels", true},
      cpu_instructions},
-    {{"kernel-too-old", S::blocks, "the kernel is too old for the C library",
+    {{"kernel-too-old", Severity::blocks, "the kernel is too old for the C library",
       "glibc, .note.ABI-tag", true},
      kernel_too_old},
-    {{"namespaces-forbidden", S::blocks, "namespaces are forbidden", "docs/sandbox.md"},
+    {{"namespaces-forbidden", Severity::blocks, "namespaces are forbidden", "docs/sandbox.md"},
      namespaces_forbidden},
-    {{"library-missing", S::risks, "libraries are missing", "ld.so(8)"}, library_missing},
-    {{"symbol-version-missing", S::risks, "a library is too old for those that use it",
+    {{"library-missing", Severity::risks, "libraries are missing", "ld.so(8)"}, library_missing},
+    {{"symbol-version-missing", Severity::risks, "a library is too old for those that use it",
       "ld.so(8); Linux Standard Base, Symbol Versioning"},
      symbol_version_missing},
-    {{"two-cuda-runtimes", S::risks, "there are two CUDA runtimes", "ld.so(8)"}, two_cuda_runtimes},
-    {{"cdi-missing", S::risks, "containers get no GPU", "Container Device Interface"}, cdi_missing},
-    {{"gpus-after-daemon-reload", S::risks, "containers may lose their GPUs", kToolkit},
+    {{"two-cuda-runtimes", Severity::risks, "there are two CUDA runtimes", "ld.so(8)"},
+     two_cuda_runtimes},
+    {{"cdi-missing", Severity::risks, "containers get no GPU", "Container Device Interface"},
+     cdi_missing},
+    {{"gpus-after-daemon-reload", Severity::risks, "containers may lose their GPUs", kToolkit},
      gpus_after_daemon_reload},
-    {{"shared-memory-small", S::risks, "shared memory is small",
+    {{"shared-memory-small", Severity::risks, "shared memory is small",
       "PyTorch, torch.utils.data; docker run --shm-size"},
      shared_memory_small},
-    {{"memlock-low", S::risks, "little memory may be locked", "NCCL user guide, troubleshooting"},
+    {{"memlock-low", Severity::risks, "little memory may be locked",
+      "NCCL user guide, troubleshooting"},
      memlock_low},
-    {{"open-files-low", S::risks, "few files may be open", "PyTorch, torch.multiprocessing"},
+    {{"open-files-low", Severity::risks, "few files may be open", "PyTorch, torch.multiprocessing"},
      open_files_low},
-    {{"user-without-name", S::risks, "the user has no name in the image", "getpwuid(3)"},
+    {{"user-without-name", Severity::risks, "the user has no name in the image", "getpwuid(3)"},
      user_without_name},
-    {{"disk-space", S::risks, "the disk is too full", "the image's own size"}, disk_space},
-    {{"host-name-loopback", S::risks, "the host's name leads to itself",
+    {{"disk-space", Severity::risks, "the disk is too full", "the image's own size"}, disk_space},
+    {{"host-name-loopback", Severity::risks, "the host's name leads to itself",
       "getaddrinfo(3); PyTorch, torch.distributed"},
      host_name_loopback},
-    {{"interface-choice", S::risks, "another network interface may be chosen",
+    {{"interface-choice", Severity::risks, "another network interface may be chosen",
       "NCCL user guide, NCCL_SOCKET_IFNAME"},
      interface_choice},
-    {{"nccl-differs", S::risks, "the images have different versions of NCCL",
+    {{"nccl-differs", Severity::risks, "the images have different versions of NCCL",
       "NCCL user guide, troubleshooting"},
      nullptr},
-    {{"cpu-only-framework", S::slows, "the framework cannot use the GPU",
+    {{"cpu-only-framework", Severity::slows, "the framework cannot use the GPU",
       "the image's and the host's own facts"},
      cpu_only_framework},
-    {{"ptx-only", S::slows, "code for the GPU is compiled at each start",
+    {{"ptx-only", Severity::slows, "code for the GPU is compiled at each start",
       "NVIDIA, CUDA C++ Programming Guide, Application Compatibility"},
      ptx_only},
-    {{"gpudirect-missing", S::slows, "GPUs and network do not reach each other's memory",
+    {{"gpudirect-missing", Severity::slows, "GPUs and network do not reach each other's memory",
       "NVIDIA, GPUDirect RDMA"},
      gpudirect_missing},
-    {{"minor-version-compatibility", S::note, "it runs by minor-version compatibility", kGuide},
+    {{"minor-version-compatibility", Severity::note, "it runs by minor-version compatibility",
+      kGuide},
      minor_version_compatibility},
-    {{"forward-compatibility", S::note, "it runs by forward compatibility", kGuide},
+    {{"forward-compatibility", Severity::note, "it runs by forward compatibility", kGuide},
      forward_compatibility},
-    {{"drivers-differ", S::note, "the hosts have different drivers", kGuide}, nullptr},
-    {{"mig", S::note, "a GPU is split", "NVIDIA, Multi-Instance GPU user guide"}, mig},
-    {{"wsl", S::note, "this is Linux on Windows", "NVIDIA, CUDA on WSL user guide"}, wsl},
-    {{"wasted-bytes", S::note, "the image holds bytes that nobody sees",
+    {{"drivers-differ", Severity::note, "the hosts have different drivers", kGuide}, nullptr},
+    {{"mig", Severity::note, "a GPU is split", "NVIDIA, Multi-Instance GPU user guide"}, mig},
+    {{"wsl", Severity::note, "this is Linux on Windows", "NVIDIA, CUDA on WSL user guide"}, wsl},
+    {{"wasted-bytes", Severity::note, "the image holds bytes that nobody sees",
       "OCI image specification, layers"},
      wasted_bytes},
-    {{"clock-unsynchronised", S::note, "nobody sets the clock", "adjtimex(2)"},
+    {{"clock-unsynchronised", Severity::note, "nobody sets the clock", "adjtimex(2)"},
      clock_unsynchronised},
-    {{"persistence-off", S::note, "the driver unloads between programs",
+    {{"persistence-off", Severity::note, "the driver unloads between programs",
       "NVIDIA, Driver Persistence"},
      persistence_off},
 });
 
-constexpr auto kRules = [] {
-  std::array<Rule, kRows.size()> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) all.at(i) = kRows.at(i).rule;
+constexpr auto kCheckRules = [] {
+  std::array<Rule, kRuleRows.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all.at(i) = kRuleRows.at(i).rule;
   return all;
 }();
 
@@ -150,17 +157,17 @@ std::string_view Verdict::word() const {
   return worst() == Severity::slows ? "slows" : "runs";
 }
 
-std::span<const Rule> rules() { return kRules; }
+std::span<const Rule> rules() { return kCheckRules; }
 
 const Rule* find_rule(std::string_view id) {
-  const auto* found =
-      std::find_if(kRules.begin(), kRules.end(), [&](const Rule& one) { return one.id == id; });
-  return found == kRules.end() ? nullptr : found;
+  const auto* found = std::find_if(kCheckRules.begin(), kCheckRules.end(),
+                                   [&](const Rule& one) { return one.id == id; });
+  return found == kCheckRules.end() ? nullptr : found;
 }
 
 Verdict judge(const ImageFacts& image, const Facts& host, const Use& use) {
   Case here(image, host, use);
-  for (const Row& row : kRows) {
+  for (const RuleRow& row : kRuleRows) {
     if (row.look != nullptr) row.look(here);
   }
   return std::move(here).verdict();

@@ -23,7 +23,7 @@ struct Missing {
 };
 
 /// By what the release's compiler could make at most, where the code itself does not decide.
-void by_release(Case& here, const Gpu& gpu, Missing& missing) {
+void missing_by_release(Case& here, const Gpu& gpu, Missing& missing) {
   const auto need = cuda_need(here.image());
   const auto architecture = architecture_of(gpu);
   if (!need || !need->is_exact() || !architecture) return;
@@ -51,7 +51,7 @@ Releases releases_for(const DeviceCode& gpu) {
 }
 
 /// What build holds code for the GPU.
-std::string remedy_for(const Case& here, const Gpu& gpu) {
+std::string build_remedy(const Case& here, const Gpu& gpu) {
   const auto architecture = architecture_of(gpu);
   if (!architecture) return "take a build for this GPU";
   const std::string name = architecture->name();
@@ -70,12 +70,12 @@ std::string remedy_for(const Case& here, const Gpu& gpu) {
   return fmt::format("{}; `gpus: [{}]` in a recipe makes sure of it", build, name);
 }
 
-void look_at(Case& here, const Gpu& gpu, Missing& missing) {
+void judge_gpu_code(Case& here, const Gpu& gpu, Missing& missing) {
   const auto standing = code_standing(here.image(), gpu);
   const bool decides = standing && !standing->library.empty();
   if (!decides) {
     const std::size_t before = missing.gpus.size();
-    by_release(here, gpu, missing);
+    missing_by_release(here, gpu, missing);
     if (!standing && missing.gpus.size() == before) {
       here.cannot_judge("no-device-code",
                         here.image().device_code ? "host gpus" : "image device_code",
@@ -99,7 +99,7 @@ void no_device_code(Case& here) {
   constexpr const char* kRule = "no-device-code";
   if (!here.on_gpus(kRule) || !here.knows(kRule, "host gpus", here.host().gpus)) return;
   Missing missing;
-  for (const Gpu& gpu : *here.host().gpus) look_at(here, gpu, missing);
+  for (const Gpu& gpu : *here.host().gpus) judge_gpu_code(here, gpu, missing);
   if (missing.gpus.empty()) return;
   // Of several GPUs a program may be given others.
   const std::size_t left = here.host().gpus->size() - missing.gpus.size();
@@ -108,7 +108,7 @@ void no_device_code(Case& here) {
             {std::move(missing.needed),
              fmt::format("{}, on {}", missing.found, shown(*missing.gpus.front())),
              std::move(missing.source),
-             blocks ? remedy_for(here, *missing.gpus.front())
+             blocks ? build_remedy(here, *missing.gpus.front())
                     : "hide this GPU: CUDA_VISIBLE_DEVICES with the others"});
 }
 

@@ -17,7 +17,7 @@ struct Looked {
 };
 
 /// Nothing where the rules say nothing; what is unknown is recorded for `rule`, unless it is empty.
-std::optional<Looked> look(Case& here, std::string_view rule) {
+std::optional<Looked> look_at_driver(Case& here, std::string_view rule) {
   const Facts& host = here.host();
   const Text& kernel = host.nvidia.kernel_driver;
   if (kernel && *kernel == "none") return std::nullopt;  // rule driver-not-loaded
@@ -46,7 +46,7 @@ std::string both_sources(const Case& here, const CudaNeed& need) {
   return fmt::format("{}; {}", need.source, driver_source(here.host()));
 }
 
-std::string gpus_text(const std::vector<const Gpu*>& gpus) {
+std::string gpus_listed(const std::vector<const Gpu*>& gpus) {
   std::vector<std::string> names;
   names.reserve(gpus.size());
   for (const Gpu* gpu : gpus) names.push_back(shown(*gpu));
@@ -75,7 +75,7 @@ std::string major_that_runs(const Facts& host) {
 
 /// Nothing where it does not run by a libcuda of the image's.
 std::optional<Looked> look_forward(Case& here) {
-  auto looked = look(here, {});
+  auto looked = look_at_driver(here, {});
   if (!looked || !looked->compat.what || *looked->compat.what != Compat::works) return {};
   const bool for_ptx = looked->standing == Standing::minor_version &&
                        !gpus_by_ptx(here.image(), here.host()).empty() && !ptx_is_too_new(here);
@@ -95,7 +95,7 @@ std::string forward_libraries(const ImageFacts& image, const Facts& host, const 
 
 void driver_too_old(Case& here) {
   constexpr const char* kRule = "driver-too-old";
-  const auto looked = look(here, kRule);
+  const auto looked = look_at_driver(here, kRule);
   if (!looked || looked->standing != Standing::too_old) return;
   const auto& [need, standing, compat] = *looked;
   if (!compat.what) {
@@ -119,7 +119,7 @@ void driver_too_old(Case& here) {
 }
 
 void minor_version_compatibility(Case& here) {
-  const auto looked = look(here, {});
+  const auto looked = look_at_driver(here, {});
   if (!looked) return;
   const CudaNeed& need = looked->need;
   if (looked->standing == Standing::at_least_minor) {
@@ -140,7 +140,7 @@ void minor_version_compatibility(Case& here) {
 
 void ptx_too_new(Case& here) {
   constexpr const char* kRule = "ptx-too-new";
-  const auto looked = look(here, {});
+  const auto looked = look_at_driver(here, {});
   if (!looked || looked->standing != Standing::minor_version) return;
   if (!here.image().device_code) {
     here.cannot_judge(kRule, "image device_code", here.image().device_code.source);
@@ -149,11 +149,12 @@ void ptx_too_new(Case& here) {
   const auto gpus = gpus_by_ptx(here.image(), here.host());
   if (gpus.empty() || !ptx_is_too_new(here)) return;
   const std::string own = own_driver_of(looked->need);
-  here.find(kRule, {fmt::format("driver {} to compile the PTX of {}", own.empty() ? "as new" : own,
-                                looked->need.shown()),
-                    fmt::format("{}; only PTX for {}", shown_driver(here.host()), gpus_text(gpus)),
-                    both_sources(here, looked->need) + "; image device_code",
-                    update_to(own) + ", or take a build that holds machine code for this GPU"});
+  here.find(kRule,
+            {fmt::format("driver {} to compile the PTX of {}", own.empty() ? "as new" : own,
+                         looked->need.shown()),
+             fmt::format("{}; only PTX for {}", shown_driver(here.host()), gpus_listed(gpus)),
+             both_sources(here, looked->need) + "; image device_code",
+             update_to(own) + ", or take a build that holds machine code for this GPU"});
 }
 
 void forward_compatibility(Case& here) {
@@ -172,7 +173,7 @@ void forward_compatibility(Case& here) {
 }
 
 void forward_compatibility_refused(Case& here) {
-  const auto looked = look(here, {});
+  const auto looked = look_at_driver(here, {});
   if (!looked) return;
   const auto& [need, standing, compat] = *looked;
   if (!compat.what) return;

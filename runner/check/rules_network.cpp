@@ -10,7 +10,7 @@
 namespace mlenv {
 namespace {
 
-using Names = std::vector<std::string>;
+using InterfaceNames = std::vector<std::string>;
 
 /// What a rank's buffers may come to.
 constexpr std::uint64_t kLittleLocked = 1ULL << 30U;
@@ -24,8 +24,8 @@ const RdmaPort* active_port(const Facts& host) {
 }
 
 /// Interfaces that are up and have an address, as far as that is known.
-Names usable(const Facts& host) {
-  Names names;
+InterfaceNames usable_names(const Facts& host) {
+  InterfaceNames names;
   for (const NetworkInterface& one : *host.network.interfaces) {
     const bool down = one.state && *one.state == "down";
     const bool bare = one.addresses && one.addresses->empty();
@@ -59,8 +59,8 @@ Choice nccl_choice(std::string_view text) {
   return choice;
 }
 
-Names chosen(const Choice& choice, const Names& interfaces) {
-  Names names;
+InterfaceNames fitting_interfaces(const Choice& choice, const InterfaceNames& interfaces) {
+  InterfaceNames names;
   std::copy_if(interfaces.begin(), interfaces.end(), std::back_inserter(names),
                [&](const std::string& name) { return choice.fits(name); });
   return names;
@@ -75,8 +75,8 @@ bool is_last_choice(const std::string& name) {
 
 void judge_variable(Case& here, std::string_view variable, const Choice& choice,
                     const std::string& value) {
-  const Names there = usable(here.host());
-  const Names names = chosen(choice, there);
+  const InterfaceNames there = usable_names(here.host());
+  const InterfaceNames names = fitting_interfaces(choice, there);
   const std::string source =
       fmt::format("image environment; {}", here.host().network.interfaces.source);
   if (names.empty()) {
@@ -97,8 +97,8 @@ void judge_variable(Case& here, std::string_view variable, const Choice& choice,
 }
 
 /// Networks of the host's own, the fastest first; none where NCCL finds InfiniBand's.
-Names own_networks(const Facts& host) {
-  const Names there = usable(host);
+InterfaceNames own_networks(const Facts& host) {
+  const InterfaceNames there = usable_names(host);
   std::vector<const NetworkInterface*> own;
   for (const NetworkInterface& one : *host.network.interfaces) {
     if (one.name.starts_with("ib")) return {};
@@ -108,7 +108,7 @@ Names own_networks(const Facts& host) {
   std::stable_sort(own.begin(), own.end(), [](const auto* a, const auto* b) {
     return a->speed_mbps.value.value_or(0) > b->speed_mbps.value.value_or(0);
   });
-  Names names;
+  InterfaceNames names;
   names.reserve(own.size());
   for (const NetworkInterface* one : own) names.push_back(one->name);
   return names;
@@ -117,8 +117,8 @@ Names own_networks(const Facts& host) {
 /// What NCCL takes by itself: InfiniBand's, else any but docker's and loopback, else those. Which
 /// of several, which may lead to different networks, is not said.
 void judge_default(Case& here) {
-  const Names there = usable(here.host());
-  Names own = own_networks(here.host());
+  const InterfaceNames there = usable_names(here.host());
+  InterfaceNames own = own_networks(here.host());
   if (own.size() > 1) {
     const std::string fastest = own.front();
     std::sort(own.begin(), own.end());

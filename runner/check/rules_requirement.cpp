@@ -10,11 +10,11 @@
 namespace mlenv {
 namespace {
 
-constexpr const char* kRule = "requirement-unmet";
-constexpr std::string_view kPrefix = "NVIDIA_REQUIRE_";
+constexpr const char* kRequirementRule = "requirement-unmet";
+constexpr std::string_view kRequirePrefix = "NVIDIA_REQUIRE_";
 
 /// As Go's strconv.ParseBool has it.
-bool is_true(std::string_view text) {
+bool is_go_true(std::string_view text) {
   return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" ||
          text == "True";
 }
@@ -22,9 +22,9 @@ bool is_true(std::string_view text) {
 std::vector<Variable> requirements_of(const ImageFacts& image) {
   std::vector<Variable> all;
   const std::string* disabled = variable_of(image, "NVIDIA_DISABLE_REQUIRE");
-  if (disabled != nullptr && is_true(*disabled)) return all;
+  if (disabled != nullptr && is_go_true(*disabled)) return all;
   for (const Variable& one : image.environment) {
-    const bool is_one = one.name.starts_with(kPrefix) &&
+    const bool is_one = one.name.starts_with(kRequirePrefix) &&
                         !one.name.starts_with("NVIDIA_REQUIRE_JETPACK") && !trim(one.value).empty();
     if (is_one) all.push_back(one);
   }
@@ -57,7 +57,7 @@ std::string driver_that_meets(std::string_view requirement, const Text& own) {
   return {};
 }
 
-std::string remedy_for(const Variable& asked, const Facts& host) {
+std::string requirement_remedy(const Variable& asked, const Facts& host) {
   const std::string driver = driver_that_meets(asked.value, driver_of(host));
   const Text cuda = driver_cuda(host);
   return fmt::format(
@@ -79,19 +79,20 @@ void judge_one(Case& here, const Variable& asked, const Gpu* gpu) {
   if (met == Met::yes) return;
   if (met != Met::no) {
     if (met == Met::unknown) {
-      here.cannot_judge(kRule, "host nvidia",
+      here.cannot_judge(kRequirementRule, "host nvidia",
                         fmt::format("what `{}` asks is not all known of this host", asked.name));
     } else {
-      here.cannot_judge(kRule, "image environment",
+      here.cannot_judge(kRequirementRule, "image environment",
                         fmt::format("`{}={}` is not understood", asked.name, asked.value),
                         fmt::format("correct `{}`, or leave it out", asked.name));
     }
     return;
   }
-  here.find(kRule,
-            {fmt::format("{}={}", asked.name, asked.value),
-             fmt::format("{}{}", shown_driver(host), gpu == nullptr ? "" : ", " + shown(*gpu)),
-             fmt::format("image environment; {}", driver_source(host)), remedy_for(asked, host)});
+  here.find(
+      kRequirementRule,
+      {fmt::format("{}={}", asked.name, asked.value),
+       fmt::format("{}{}", shown_driver(host), gpu == nullptr ? "" : ", " + shown(*gpu)),
+       fmt::format("image environment; {}", driver_source(host)), requirement_remedy(asked, host)});
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ void requirement_unmet(Case& here) {
   const std::vector<Variable> asked = requirements_of(here.image());
   const bool unloaded = host.nvidia.kernel_driver && *host.nvidia.kernel_driver == "none";
   if (asked.empty() || here.use().gpus == 0U || here.has_gpu().value == false || unloaded) return;
-  if (!here.knows(kRule, "host gpus", here.has_gpu())) return;
+  if (!here.knows(kRequirementRule, "host gpus", here.has_gpu())) return;
   for (const Variable& one : asked) {
     if (!host.gpus || host.gpus->empty()) {
       judge_one(here, one, nullptr);

@@ -12,8 +12,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kMostNamed = 6;
-using Names = std::vector<std::string>;
+constexpr std::size_t kMostNodesNamed = 6;
 
 std::string newest(const std::vector<FoundLibrary>& libraries) {
   std::string version;
@@ -47,7 +46,7 @@ void nccl_differs(std::span<const Rank> ranks, Verdict& verdict) {
     source = image->nccl.source;
   }
   if (by_version.size() < 2) return;
-  Names found;
+  std::vector<std::string> found;
   for (const auto& [version, name] : by_version) {
     found.push_back(fmt::format("{} in {}", version, name));
   }
@@ -58,7 +57,7 @@ void nccl_differs(std::span<const Rank> ranks, Verdict& verdict) {
 
 /// On hosts with GPUs of which it is known.
 void drivers_differ(std::span<const Rank> ranks, Verdict& verdict) {
-  std::map<std::string, Names> hosts;
+  std::map<std::string, std::vector<std::string>> hosts;
   std::string source;
   std::string newest_driver;
   for (const Rank& rank : ranks) {
@@ -66,16 +65,16 @@ void drivers_differ(std::span<const Rank> ranks, Verdict& verdict) {
     const bool has_gpus = rank.host->gpus && !rank.host->gpus->empty();
     const bool uses_gpus = rank.image->cuda_runtimes && !rank.image->cuda_runtimes->empty();
     if (!driver || !has_gpus || !uses_gpus) continue;
-    Names& names = hosts[*driver];
+    std::vector<std::string>& names = hosts[*driver];
     const std::string name(rank.host_name);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     if (newest_driver.empty() || is_older(newest_driver, *driver)) newest_driver = *driver;
     source = driver.source;
   }
   if (hosts.size() < 2) return;
-  Names found;
+  std::vector<std::string> found;
   for (const auto& [driver, names] : hosts) {
-    found.push_back(fmt::format("{} on {}", driver, listed(names, kMostNamed)));
+    found.push_back(fmt::format("{} on {}", driver, listed(names, kMostNodesNamed)));
   }
   verdict.findings.push_back(
       {"drivers-differ", Severity::note, "one NVIDIA driver on all hosts", join(found, "; "),

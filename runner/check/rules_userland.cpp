@@ -14,7 +14,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMostLibrariesNamed = 3;
 
 /// OCI's name (GOARCH) for what uname(2) says.
 std::string oci_architecture(const std::string& machine) {
@@ -48,8 +48,8 @@ std::string number_of_symbols(const std::string& version) {
 }
 
 /// What a need lacks here; nothing is added where the flags are there.
-void lacking(const Facts& host, const CpuNeed& need, std::vector<std::string>& missing,
-             std::vector<std::string>& untold) {
+void find_lacking_flags(const Facts& host, const CpuNeed& need, std::vector<std::string>& missing,
+                        std::vector<std::string>& untold) {
   const std::vector<std::string>& flags = *host.cpu.flags;
   const auto watched = watched_cpu_flags();
   for (const std::string& flag : need.flags) {
@@ -104,7 +104,7 @@ struct Old {
   std::vector<std::string> found;
 };
 
-void look_at(const Fact<SymbolVersions>& fact, std::string_view library, Old& old) {
+void note_if_old(const Fact<SymbolVersions>& fact, std::string_view library, Old& old) {
   if (!fact || fact->needed.empty()) return;
   const bool enough = !fact->present.empty() &&
                       !is_older(number_of_symbols(fact->present), number_of_symbols(fact->needed));
@@ -149,7 +149,7 @@ void library_missing(Case& here) {
   if (names.empty()) return;
   here.find(
       "library-missing", at_start ? Severity::risks : Severity::note,
-      {listed(names, kMostNamed), "not where the linker looks, for " + listed(users, 2),
+      {listed(names, kMostLibrariesNamed), "not where the linker looks, for " + listed(users, 2),
        missing.source,
        at_start ? fmt::format("add the package that holds it: by Debian's custom `system: [{}]` in "
                               "a recipe, else as `apt-file search {}` says",
@@ -161,8 +161,8 @@ void library_missing(Case& here) {
 void symbol_version_missing(Case& here) {
   const ImageFacts& image = here.image();
   Old old;
-  look_at(image.glibc, "glibc", old);
-  look_at(image.libstdcxx, "libstdc++", old);
+  note_if_old(image.glibc, "glibc", old);
+  note_if_old(image.libstdcxx, "libstdc++", old);
   for (const MissingVersion& one :
        image.missing_versions.value.value_or(std::vector<MissingVersion>{})) {
     const bool is_told = std::any_of(old.needed.begin(), old.needed.end(), [&](const auto& text) {
@@ -174,7 +174,8 @@ void symbol_version_missing(Case& here) {
   }
   if (old.needed.empty()) return;
   here.find("symbol-version-missing",
-            {listed(old.needed, kMostNamed), listed(old.found, kMostNamed), image.glibc.source,
+            {listed(old.needed, kMostLibrariesNamed), listed(old.found, kMostLibrariesNamed),
+             image.glibc.source,
              fmt::format("take a newer base{} that has {}, or packages built for an older one",
                          newer_base(image, old.needed.front()),
                          old.needed.front().substr(0, old.needed.front().find(' ')))});
@@ -192,7 +193,7 @@ void cpu_instructions(Case& here) {
   std::vector<std::string> untold;
   for (const CpuNeed& need : *needs) {
     std::vector<std::string> missing;
-    lacking(host, need, missing, untold);
+    find_lacking_flags(host, need, missing, untold);
     if (missing.empty()) continue;
     here.find(
         kRule,

@@ -13,7 +13,7 @@ namespace mlenv {
 namespace {
 
 /// A build that the table knows.
-struct Known {
+struct KnownBuild {
   std::string framework;  ///< `torch`
   std::string release;    ///< `2.10`
   std::string version;    ///< the newest that was read: `2.10.0`
@@ -34,17 +34,18 @@ std::pair<std::string, std::string> framework_of(const CudaTable::Build& row) {
 }
 
 /// Newest first.
-std::vector<Known> known_builds(std::string_view framework) {
-  std::vector<Known> all;
+std::vector<KnownBuild> known_builds(std::string_view framework) {
+  std::vector<KnownBuild> all;
   for (const CudaTable::Build& row : cuda_table().builds) {
     const auto [name, cuda] = framework_of(row);
     if (name != framework || cuda.empty() || row.versions.empty()) continue;
-    Known one{name, row.release, row.versions.back(), cuda, {}};
+    KnownBuild one{name, row.release, row.versions.back(), cuda, {}};
     for (const DeviceCode& code : row.code) one.code.push_back(code.name());
     all.push_back(std::move(one));
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Known& a, const Known& b) { return is_older(b.release, a.release); });
+  std::stable_sort(all.begin(), all.end(), [](const KnownBuild& a, const KnownBuild& b) {
+    return is_older(b.release, a.release);
+  });
   for (std::size_t i = 1; i < all.size(); ++i) {
     all[i].place = all[i - 1].place + (all[i].release == all[i - 1].release ? 0 : 1);
   }
@@ -68,7 +69,7 @@ FrameworkBuild build_now(const Recipe& recipe, const std::vector<OnHost>& now) {
 }
 
 /// The image as it would be with the build. What follows from the old one is unknown.
-ImageFacts with_build(ImageFacts image, const Known& build) {
+ImageFacts with_build(ImageFacts image, const KnownBuild& build) {
   const std::string source = "builds of the framework that were read before";
   image.frameworks =
       known(std::vector<FrameworkBuild>{{build.framework, build.release, build.cuda}}, source);
@@ -147,7 +148,7 @@ class Search {
     if (demands_ != RecipeChange{}) {
       add(demands_, "the same build", 0, 0, [](const ImageFacts& image) { return image; });
     }
-    for (const Known& one : builds_) add(one);
+    for (const KnownBuild& one : builds_) add(one);
     add_majors();
     add_cpu();
     std::stable_sort(found_.begin(), found_.end(), [](const Ranked& a, const Ranked& b) {
@@ -186,27 +187,27 @@ class Search {
     if (keeps && runs_then != runs_now_) found_.push_back(std::move(one));
   }
 
-  bool fits(const Known& one) const {
+  bool fits(const KnownBuild& one) const {
     return specifier_.empty() || version_satisfies(one.version, specifier_);
   }
 
   /// The one that the resolver takes for its CUDA release when nothing else is said.
-  bool is_first(const Known& one) const {
-    const auto first = std::find_if(builds_.begin(), builds_.end(), [&](const Known& other) {
+  bool is_first(const KnownBuild& one) const {
+    const auto first = std::find_if(builds_.begin(), builds_.end(), [&](const KnownBuild& other) {
       return other.cuda == one.cuda && fits(other);
     });
     return first != builds_.end() && first->release == one.release;
   }
 
-  std::size_t distance(const Known& one) const {
-    const auto now = std::find_if(builds_.begin(), builds_.end(), [&](const Known& other) {
+  std::size_t distance(const KnownBuild& one) const {
+    const auto now = std::find_if(builds_.begin(), builds_.end(), [&](const KnownBuild& other) {
       return other.release == version_prefix(build_.version, 2);
     });
     if (now == builds_.end()) return one.place;
     return now->place > one.place ? now->place - one.place : one.place - now->place;
   }
 
-  void add(const Known& one) {
+  void add(const KnownBuild& one) {
     RecipeChange change = demands_;
     change.cuda = one.cuda;
     const bool only_cuda = is_first(one);
@@ -226,7 +227,7 @@ class Search {
       RecipeChange change = demands_;
       change.cuda = std::string(major);
       const std::string name = build_.name.empty() ? "wheels" : build_.name;
-      const Known build{build_.name, build_.version, change.cuda, change.cuda, {}};
+      const KnownBuild build{build_.name, build_.version, change.cuda, change.cuda, {}};
       add(change, fmt::format("{} for CUDA {}", name, major), others ? 0 : 3, 0,
           [&](ImageFacts image) {
             image = with_build(std::move(image), build);
@@ -258,7 +259,7 @@ class Search {
   std::string specifier_;
   bool is_named_ = false;
   FrameworkBuild build_;
-  std::vector<Known> builds_;
+  std::vector<KnownBuild> builds_;
   std::vector<bool> runs_now_;  ///< as the recipe is
   std::vector<Ranked> found_;
 };

@@ -12,7 +12,7 @@ namespace {
 constexpr RecordKind kComparison{"mlenv.compare/1", "a comparison",
                                  "`mlenv compare IMAGE --json-file FILE` writes such a file"};
 
-std::vector<double> values_of(const Cell& cell, std::uint64_t session) {
+std::vector<double> session_values(const Cell& cell, std::uint64_t session) {
   std::vector<double> values;
   for (const Sample& one : cell.samples) {
     if (one.session == session) values.push_back(one.value);
@@ -36,10 +36,10 @@ void conclude_cell(Cell& cell, Better better) {
   cell.ratio.reset();
   const std::optional<std::uint64_t> session = newest_session(cell);
   if (!session) return;
-  cell.summary = summary_of(values_of(cell, *session));
+  cell.summary = summary_of(session_values(cell, *session));
   const std::optional<std::uint64_t> before = session_before(cell, *session);
   if (!before) return;
-  const Summary earlier = summary_of(values_of(cell, *before));
+  const Summary earlier = summary_of(session_values(cell, *before));
   const Relation change = relate(*cell.summary, earlier, better);
   if (change == Relation::better || change == Relation::worse) {
     cell.drift = Drift{earlier.median, cell.summary->median};

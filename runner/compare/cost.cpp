@@ -9,7 +9,7 @@
 namespace mlenv::compare {
 namespace {
 
-constexpr double kHour = 3600;
+constexpr double kSecondsPerHour = 3600;
 
 struct CostRow {
   const char* id;
@@ -37,7 +37,7 @@ constexpr CostRow kCosts[] = {
 };
 
 double cost_of_one(double price_per_hour, double seconds) {
-  return price_per_hour * seconds / kHour;
+  return price_per_hour * seconds / kSecondsPerHour;
 }
 
 Cell cost_cell(const SideResult& side, const RowResult& times, const CostRow& cost,

@@ -18,10 +18,10 @@ struct Prefix {
   const char* unit;
 };
 
-constexpr std::array kSeconds = {Prefix{60, "min"}, Prefix{1, "s"}, Prefix{1e-3, "ms"},
-                                 Prefix{1e-6, "µs"}, Prefix{1e-9, "ns"}};
-constexpr std::array kBytes = {Prefix{1e12, "TB"}, Prefix{1e9, "GB"}, Prefix{1e6, "MB"},
-                               Prefix{1e3, "kB"}, Prefix{1, "bytes"}};
+constexpr std::array kSecondPrefixes = {Prefix{60, "min"}, Prefix{1, "s"}, Prefix{1e-3, "ms"},
+                                        Prefix{1e-6, "µs"}, Prefix{1e-9, "ns"}};
+constexpr std::array kBytePrefixes = {Prefix{1e12, "TB"}, Prefix{1e9, "GB"}, Prefix{1e6, "MB"},
+                                      Prefix{1e3, "kB"}, Prefix{1, "bytes"}};
 
 /// `1 004 613`
 std::string grouped(std::int64_t whole) {
@@ -47,7 +47,8 @@ std::string digits(double value, bool counts) {
 }
 
 template <std::size_t N>
-std::string scaled(double value, const std::array<Prefix, N>& prefixes, std::string_view behind) {
+std::string with_prefix(double value, const std::array<Prefix, N>& prefixes,
+                        std::string_view behind) {
   const double size = std::abs(value);
   for (const Prefix& one : prefixes) {
     // What would be rounded up to the next unit is shown in it.
@@ -69,7 +70,7 @@ void add_note(std::string& note, const std::string& text) {
   note += (note.empty() ? "" : "; ") + text;
 }
 
-std::string title_of(const Comparison& in, std::string_view side) {
+std::string side_title(const Comparison& in, std::string_view side) {
   const SideResult* const found = find_side(in, side);
   return found != nullptr ? found->title : std::string(side);
 }
@@ -107,7 +108,7 @@ void add_memory_remark(const Comparison& in, const std::set<std::uint64_t>& show
       remarks.push_back(fmt::format(
           "not equal: {} had {} of memory, the other sides up to all {} of this host; --memory "
           "gives containers and the virtual machine the same",
-          title_of(in, machine.side), figure(static_cast<double>(*machine.memory_bytes), "bytes"),
+          side_title(in, machine.side), figure(static_cast<double>(*machine.memory_bytes), "bytes"),
           figure(static_cast<double>(in.host.memory_bytes), "bytes")));
       return;
     }
@@ -125,7 +126,7 @@ void add_device_remarks(const Comparison& in, std::vector<std::string>& remarks)
       remarks.push_back(
           fmt::format("not held against each other: training ran on `{}` on {} and on `{}` on {}",
                       printable(*cell->device), side.title, printable(*base->device),
-                      title_of(in, base->side)));
+                      side_title(in, base->side)));
       break;
     }
   }
@@ -162,9 +163,9 @@ std::set<std::uint64_t> sessions_shown(const Comparison& in) {
 }  // namespace
 
 std::string figure(double value, std::string_view unit) {
-  if (unit == "s") return value == 0 ? "0 s" : scaled(value, kSeconds, "");
-  if (unit == "bytes") return scaled(value, kBytes, "");
-  if (unit == "bytes/s") return scaled(value, kBytes, "/s");
+  if (unit == "s") return value == 0 ? "0 s" : with_prefix(value, kSecondPrefixes, "");
+  if (unit == "bytes") return with_prefix(value, kBytePrefixes, "");
+  if (unit == "bytes/s") return with_prefix(value, kBytePrefixes, "/s");
   return unit.empty() ? digits(value, true) : fmt::format("{} {}", digits(value, true), unit);
 }
 
@@ -173,7 +174,7 @@ std::string times_text(double times) { return digits(times, false); }
 std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cell) {
   const Cell* const base = base_of(row, cell);
   if (base == nullptr || !cell.ratio) return {};
-  return fmt::format("{} times {}", times_text(*cell.ratio), title_of(in, base->side));
+  return fmt::format("{} times {}", times_text(*cell.ratio), side_title(in, base->side));
 }
 
 std::string other_base(const Comparison& in, const RowResult& row, const Cell& cell) {
@@ -181,7 +182,7 @@ std::string other_base(const Comparison& in, const RowResult& row, const Cell& c
   if (base == nullptr || !cell.ratio) return {};
   const auto first = std::find_if(row.sides.begin(), row.sides.end(),
                                   [](const Cell& one) { return one.summary.has_value(); });
-  return first == row.sides.end() || &*first == base ? "" : title_of(in, base->side);
+  return first == row.sides.end() || &*first == base ? "" : side_title(in, base->side);
 }
 
 CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell) {

@@ -13,11 +13,11 @@
 namespace mlenv::compare {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 constexpr std::size_t kMostOutput = std::size_t{16} << 20;
 
-double seconds_since(Clock::time_point begun) {
-  return std::chrono::duration<double>(Clock::now() - begun).count();
+double seconds_since(steady_clock::time_point begun) {
+  return std::chrono::duration<double>(steady_clock::now() - begun).count();
 }
 
 sigset_t stopping() {
@@ -32,8 +32,9 @@ sigset_t stopping() {
 }
 
 /// Milliseconds for poll(2), none left is 0.
-int left_until(Clock::time_point deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+int milliseconds_left(steady_clock::time_point deadline) {
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
   constexpr std::int64_t kMost = 1'000'000'000;
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, kMost));
 }
@@ -48,16 +49,16 @@ enum class Event {
 class Streams {
  public:
   Streams(Pipe& out, Pipe& err, Launched& into)
-      : out_(&out.read_end), err_(&err.read_end), into_(into), begun_(Clock::now()) {}
+      : out_(&out.read_end), err_(&err.read_end), into_(into), begun_(steady_clock::now()) {}
 
-  void begin(Clock::time_point begun) { begun_ = begun; }
+  void begin(steady_clock::time_point begun) { begun_ = begun; }
 
-  Event wait(const Started& child, Clock::time_point deadline, const StopSignals& signals) {
+  Event wait(const Started& child, steady_clock::time_point deadline, const StopSignals& signals) {
     std::array<pollfd, 4> fds{{{*out_ ? out_->get() : -1, POLLIN, 0},
                                {*err_ ? err_->get() : -1, POLLIN, 0},
                                {signals.fd(), POLLIN, 0},
                                {child.ended_fd(), POLLIN, 0}}};
-    const int ready = ::poll(fds.data(), fds.size(), left_until(deadline));
+    const int ready = ::poll(fds.data(), fds.size(), milliseconds_left(deadline));
     if (ready < 0 && errno == EINTR) return Event::said;
     if (ready <= 0 || fds[2].revents != 0) return Event::nothing;
     if (fds[0].revents != 0) (void)take(*out_, into_.out, true);
@@ -113,7 +114,7 @@ class Streams {
   Fd* out_;
   Fd* err_;
   Launched& into_;
-  Clock::time_point begun_;
+  steady_clock::time_point begun_;
   std::size_t looked_ = 0;
 };
 
@@ -152,7 +153,7 @@ Launched launch(const Minder& minder, const Command& command, std::chrono::milli
   Streams streams(out, err, launched);
   Started child(minder, with_pipes);
   streams.begin(child.begun());
-  const Clock::time_point until = child.begun() + deadline;
+  const steady_clock::time_point until = child.begun() + deadline;
   out.write_end.reset();
   err.write_end.reset();
   Event event = Event::said;
@@ -181,10 +182,10 @@ Waiting::Waiting(const Minder& minder, Command command) : in_(make_pipe()), out_
 }
 
 bool Waiting::ready(std::chrono::milliseconds deadline, StopSignals& signals) {
-  const Clock::time_point until = Clock::now() + deadline;
+  const steady_clock::time_point until = steady_clock::now() + deadline;
   while (true) {
     std::array<pollfd, 2> fds{{{out_.read_end.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
-    const int count = ::poll(fds.data(), fds.size(), left_until(until));
+    const int count = ::poll(fds.data(), fds.size(), milliseconds_left(until));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0 || fds[1].revents != 0) return false;
     std::array<char, 64> buffer{};

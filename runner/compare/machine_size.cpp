@@ -15,7 +15,7 @@
 namespace mlenv::compare {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 /// Places of chunks that hold anything.
 std::vector<off_t> chunks_of(int file) {
@@ -62,7 +62,7 @@ MachineSize machine_size(const Store& store, const Image& image, double seconds,
                          const std::function<bool()>& stopped) {
   const SideFiles of = machine_files(store.root(), image.digest().str());
   if (!of.why.empty()) return {0, of.why};
-  const Clock::time_point begun = Clock::now();
+  const steady_clock::time_point begun = steady_clock::now();
   std::atomic<std::uint64_t> bytes = 0;
   std::atomic<bool> late = false;
   Pool pool;
@@ -70,7 +70,7 @@ MachineSize machine_size(const Store& store, const Image& image, double seconds,
     const Fd file = open_file(path);
     const std::vector<off_t> chunks = chunks_of(file.get());
     pool.for_each(chunks.size(), [&](std::size_t i) {
-      if (std::chrono::duration<double>(Clock::now() - begun).count() > seconds) late = true;
+      if (std::chrono::duration<double>(steady_clock::now() - begun).count() > seconds) late = true;
       if (stopped()) late = true;
       if (!late) bytes += packed_bytes(file.get(), chunks[i]);
     });

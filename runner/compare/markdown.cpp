@@ -11,7 +11,7 @@ namespace mlenv::compare {
 namespace {
 
 /// What markdown would take for its own.
-std::string plain(std::string_view text) {
+std::string markdown_text(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
     constexpr std::string_view kSpecial = R"(\`*_{}[]<>|#)";
@@ -25,9 +25,9 @@ std::string cell_text(const Comparison& in, const RowResult& row, const std::str
   const Cell* const cell = find_cell(row, side);
   if (cell == nullptr) return "";
   const CellWords words = words_of(in, row, *cell);
-  std::string text = plain(words.value);
-  if (!words.interval.empty()) text += " (" + plain(words.interval) + ")";
-  if (!words.note.empty()) text += ": " + plain(words.note);
+  std::string text = markdown_text(words.value);
+  if (!words.interval.empty()) text += " (" + markdown_text(words.interval) + ")";
+  if (!words.note.empty()) text += ": " + markdown_text(words.note);
   return text;
 }
 
@@ -36,7 +36,7 @@ void add_header(std::vector<std::string>& lines, const Comparison& in, const std
   std::string rule = "| --- |";
   for (const SideResult& side : in.sides) {
     const std::string mark = common_mark(in, side.id);
-    titles += " " + plain(side.title) + (mark.empty() ? "" : ", *" + mark + "*") + " |";
+    titles += " " + markdown_text(side.title) + (mark.empty() ? "" : ", *" + mark + "*") + " |";
     rule += " --- |";
   }
   lines.push_back(titles);
@@ -47,23 +47,26 @@ void add_header(std::vector<std::string>& lines, const Comparison& in, const std
 
 std::vector<std::string> markdown(const Comparison& comparison) {
   std::vector<std::string> lines;
-  lines.push_back(
-      fmt::format("# {} on {}", plain(comparison.terms.image_name), plain(comparison.host.name)));
+  lines.push_back(fmt::format("# {} on {}", markdown_text(comparison.terms.image_name),
+                              markdown_text(comparison.host.name)));
   lines.emplace_back();
   lines.push_back(fmt::format("{}, {} processors, kernel {}; image `{}`.",
-                              plain(comparison.host.cpu), comparison.terms.processors,
-                              plain(comparison.host.kernel), plain(comparison.terms.image)));
+                              markdown_text(comparison.host.cpu), comparison.terms.processors,
+                              markdown_text(comparison.host.kernel),
+                              markdown_text(comparison.terms.image)));
   lines.emplace_back();
   add_header(lines, comparison, "");
   for (const RowResult& row : comparison.rows) {
-    std::string line = "| " + plain(row.title) + " |";
+    std::string line = "| " + markdown_text(row.title) + " |";
     for (const SideResult& side : comparison.sides) {
       line += " " + cell_text(comparison, row, side.id) + " |";
     }
     lines.push_back(line);
   }
   lines.emplace_back();
-  for (const std::string& remark : remarks_of(comparison)) lines.push_back("- " + plain(remark));
+  for (const std::string& remark : remarks_of(comparison)) {
+    lines.push_back("- " + markdown_text(remark));
+  }
   lines.emplace_back(
       "- Medians, in brackets the interval that holds the median with 95 % confidence (order "
       "statistics); \"times\" stands only where two intervals do not touch.");
@@ -71,8 +74,8 @@ std::vector<std::string> markdown(const Comparison& comparison) {
   lines.emplace_back("Published by others, not measured here:");
   lines.emplace_back();
   for (const Published& one : published()) {
-    lines.push_back(fmt::format("- {}: {} ([{}]({}))", plain(one.what), plain(one.figure),
-                                plain(one.source), one.address));
+    lines.push_back(fmt::format("- {}: {} ([{}]({}))", markdown_text(one.what),
+                                markdown_text(one.figure), markdown_text(one.source), one.address));
   }
   return lines;
 }

@@ -13,8 +13,8 @@
 namespace mlenv::compare {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 constexpr const char* kNoTime = "no time left";
 
@@ -50,7 +50,7 @@ class Measurement {
     if (options_.total_seconds > 0) {
       budget_ = std::min(budget_, options_.total_seconds - options_.gone_seconds - gone);
     }
-    begun_ = Clock::now();
+    begun_ = steady_clock::now();
     if (signals_.came() == 0) go_through();
     found_.signal = signals_.came();
     explain_gaps();
@@ -59,8 +59,8 @@ class Measurement {
   }
 
  private:
-  static double seconds_since(Clock::time_point begun) {
-    return std::chrono::duration<double>(Clock::now() - begun).count();
+  static double seconds_since(steady_clock::time_point begun) {
+    return std::chrono::duration<double>(steady_clock::now() - begun).count();
   }
   double left() const { return budget_ - seconds_since(begun_); }
 
@@ -107,24 +107,24 @@ class Measurement {
 
   void try_side(Side side, double seconds, SideResult& result) {
     const Activity activity(progress_, "trying " + result.title);
-    const Clock::time_point until = Clock::now() + milliseconds_of(seconds);
+    const steady_clock::time_point until = steady_clock::now() + milliseconds_of(seconds);
     const std::string why = try_start(side, Which::image, until);
     if (!why.empty()) {
       result.why = why;
       return;
     }
     // The first start may have brought the image there: a second one tells what it costs.
-    const Clock::time_point begun = Clock::now();
+    const steady_clock::time_point begun = steady_clock::now();
     (void)try_start(side, Which::image, until);
-    side.start = std::chrono::duration<double>(Clock::now() - begun).count();
+    side.start = std::chrono::duration<double>(steady_clock::now() - begun).count();
     side.tools = options_.tools_why.empty() && try_start(side, Which::tools, until).empty();
     sides_.push_back(std::move(side));
   }
 
-  std::string try_start(const Side& side, Which which, Clock::time_point until) {
+  std::string try_start(const Side& side, Which which, steady_clock::time_point until) {
     constexpr milliseconds kLeast{1000};
     const auto deadline =
-        std::max(std::chrono::duration_cast<milliseconds>(until - Clock::now()), kLeast);
+        std::max(std::chrono::duration_cast<milliseconds>(until - steady_clock::now()), kLeast);
     try {
       const Command command =
           command_on(bench_, side.active, {which, {"sh", "-c", "echo"}, true, false});
@@ -348,7 +348,7 @@ class Measurement {
   FirstStarts first_starts_;
   std::optional<Started> server_;
   double budget_ = 0;
-  Clock::time_point begun_ = Clock::now();
+  steady_clock::time_point begun_ = steady_clock::now();
 };
 
 }  // namespace

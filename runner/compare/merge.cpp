@@ -24,22 +24,22 @@ void merge_cell(RowResult& row, Cell now) {
 
 /// Places in the report's own order; what it does not know stands last.
 template <class Spec>
-std::size_t place_of(std::string_view id, std::span<const Spec> specs) {
+std::size_t spec_place(std::string_view id, std::span<const Spec> specs) {
   std::size_t place = 0;
   while (place < specs.size() && specs[place].id != id) ++place;
   return place;
 }
 
 void put_in_order(Comparison& comparison) {
-  const auto side_place = [](std::string_view id) { return place_of(id, side_specs()); };
+  const auto side_place = [](std::string_view id) { return spec_place(id, side_specs()); };
   std::stable_sort(comparison.sides.begin(), comparison.sides.end(),
                    [&](const SideResult& a, const SideResult& b) {
                      return side_place(a.id) < side_place(b.id);
                    });
   std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
                    [](const RowResult& a, const RowResult& b) {
-                     return place_of(std::string_view(a.id), row_specs()) <
-                            place_of(std::string_view(b.id), row_specs());
+                     return spec_place(std::string_view(a.id), row_specs()) <
+                            spec_place(std::string_view(b.id), row_specs());
                    });
   for (RowResult& row : comparison.rows) {
     for (const SideResult& side : comparison.sides) {

@@ -24,7 +24,7 @@
 namespace mlenv::compare {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 /// `123 (name) S 45 …`: 45. The name may hold anything.
 std::optional<pid_t> parent_in(std::string_view stat) {
@@ -91,7 +91,7 @@ class MinderProcess {
     command.stdout_fd = files.at(1).get();
     command.stderr_fd = files.at(2).get();
     answer.at =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+        std::chrono::duration_cast<std::chrono::nanoseconds>(steady_clock::now().time_since_epoch())
             .count();
     answer.pid = spawn(command, Leads::session);
     live_.insert(answer.pid);
@@ -131,12 +131,13 @@ class MinderProcess {
   }
 
   void ask_all() const {
-    const Clock::time_point until = Clock::now() + minding::kMoment;
+    const steady_clock::time_point until = steady_clock::now() + minding::kMoment;
     for (const pid_t pid : live_) ::kill(pid, SIGTERM);
     for (const pid_t pid : live_) {
       const Fd ended = open_pidfd(pid);
       pollfd fd{ended.get(), POLLIN, 0};
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
       (void)::poll(&fd, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
     }
   }

@@ -2,30 +2,27 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
+
 namespace mlenv::compare::minding {
 namespace {
 
-using Json = nlohmann::json;
-
-std::string to_bytes(const Json& value) {
-  const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
-  return {cbor.begin(), cbor.end()};
-}
+using nlohmann::json;
 
 }  // namespace
 
 std::string_view word_of(Ending ending) { return ending == Ending::kill ? "kill" : "ask"; }
 
 std::string start_request(const Command& command) {
-  return to_bytes({{"argv", command.argv},
-                   {"env", command.env ? Json(*command.env) : Json()},
-                   {"folder", command.folder.string()}});
+  return cbor_bytes({{"argv", command.argv},
+                     {"env", command.env ? json(*command.env) : json()},
+                     {"folder", command.folder.string()}});
 }
 
-std::string end_request(pid_t pid) { return to_bytes({{"end", pid}}); }
+std::string end_request(pid_t pid) { return cbor_bytes({{"end", pid}}); }
 
 Request parse_request(std::string_view bytes) {
-  const Json value = Json::from_cbor(bytes.begin(), bytes.end());
+  const json value = json::from_cbor(bytes.begin(), bytes.end());
   Request request;
   if (value.contains("end")) {
     request.end = value.at("end").get<pid_t>();
@@ -39,11 +36,11 @@ Request parse_request(std::string_view bytes) {
 }
 
 std::string render_answer(const Answer& answer) {
-  return to_bytes({{"why", answer.why},
-                   {"pid", answer.pid},
-                   {"at", answer.at},
-                   {"code", answer.exit.code},
-                   {"signalled", answer.exit.signalled}});
+  return cbor_bytes({{"why", answer.why},
+                     {"pid", answer.pid},
+                     {"at", answer.at},
+                     {"code", answer.exit.code},
+                     {"signalled", answer.exit.signalled}});
 }
 
 Answer parse_answer(std::string_view bytes) {
@@ -52,7 +49,7 @@ Answer parse_answer(std::string_view bytes) {
     answer.why = "the process that starts it is gone";
     return answer;
   }
-  const Json value = Json::from_cbor(bytes.begin(), bytes.end());
+  const json value = json::from_cbor(bytes.begin(), bytes.end());
   answer.why = value.at("why").get<std::string>();
   answer.pid = value.at("pid").get<pid_t>();
   answer.at = value.at("at").get<std::int64_t>();

@@ -16,10 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kOurs = "mlenv-compare ";
-constexpr double kMebi = 1048576.0;
+constexpr std::string_view kOurPrefix = "mlenv-compare ";
+constexpr double kBytesPerMebibyte = 1048576.0;
 
-std::optional<double> number_of(std::string_view text) {
+std::optional<double> leading_figure(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end == text.data() || !std::isfinite(value)) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 /// A text that is a number as a whole.
-std::optional<double> whole_number(std::string_view text) {
+std::optional<double> whole_figure(std::string_view text) {
   double value = 0;
   const char* const behind = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), behind, value);
@@ -44,17 +44,17 @@ std::string take_word(std::string_view& text) {
 }
 
 /// The number behind `label`.
-std::optional<double> number_after(std::string_view text, std::string_view label) {
+std::optional<double> figure_after(std::string_view text, std::string_view label) {
   const std::size_t at = text.find(label);
   if (at == std::string_view::npos) return std::nullopt;
-  return number_of(trim(text.substr(at + label.size())));
+  return leading_figure(trim(text.substr(at + label.size())));
 }
 
 /// sysbench memory: `6656.00 MiB transferred (6600.34 MiB/sec)`
 std::optional<double> sysbench_memory(std::string_view text) {
-  const std::optional<double> rate = number_after(text, "MiB transferred (");
+  const std::optional<double> rate = figure_after(text, "MiB transferred (");
   if (!rate) return std::nullopt;
-  return *rate * kMebi;
+  return *rate * kBytesPerMebibyte;
 }
 
 /// stress-ng: `… matrix  623  1.00  0.96  0.01  622.89  642.31`, operations by wall time last but
@@ -67,7 +67,7 @@ std::optional<double> stress_ng(std::string_view text) {
     std::string_view rest = trim(line.substr(at + 2));
     std::string word;
     for (std::size_t i = 0; i <= kWallRate; ++i) word = take_word(rest);
-    return number_of(word);
+    return leading_figure(word);
   }
   return std::nullopt;
 }
@@ -83,7 +83,7 @@ json answer_in(std::string_view text) {
   return value.is_discarded() ? json(nullptr) : value;
 }
 
-std::optional<double> member(const json& value, const char* pointer) {
+std::optional<double> figure_at(const json& value, const char* pointer) {
   const json::json_pointer at(pointer);
   if (!value.is_object() || !value.contains(at) || !value.at(at).is_number()) return std::nullopt;
   return value.at(at).get<double>();
@@ -99,7 +99,7 @@ std::string of_frames(const json& frames) {
   return text;
 }
 
-std::optional<double> scaled(std::optional<double> value, double by) {
+std::optional<double> scaled_if_any(std::optional<double> value, double by) {
   // Zero is what fio and iperf3 say where nothing was transferred.
   if (!value || *value <= 0) return std::nullopt;
   return *value * by;
@@ -110,12 +110,12 @@ std::optional<double> scaled(std::optional<double> value, double by) {
 Said read_said(std::string_view output) {
   Said said;
   for (std::string_view line : split(output, '\n')) {
-    if (!line.starts_with(kOurs)) continue;
-    line.remove_prefix(kOurs.size());
+    if (!line.starts_with(kOurPrefix)) continue;
+    line.remove_prefix(kOurPrefix.size());
     const std::string word = take_word(line);
     const std::string row = take_word(line);
     if (word == "value") {
-      if (const auto value = whole_number(line)) said.values[row] = *value;
+      if (const auto value = whole_figure(line)) said.values[row] = *value;
     } else if (word == "text") {
       said.texts[row] = printable(line);
     } else if (word == "why") {
@@ -137,8 +137,8 @@ std::optional<Used> read_used(std::string_view err) {
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view line = err.substr(at + kUsed.size());
   const json answer = answer_in(line.substr(0, line.find('\n')));
-  const std::optional<double> cpu = member(answer, "/cpu");
-  const std::optional<double> memory = member(answer, "/memory");
+  const std::optional<double> cpu = figure_at(answer, "/cpu");
+  const std::optional<double> memory = figure_at(answer, "/memory");
   if (!cpu || !memory) return std::nullopt;
   return Used{*cpu, *memory};
 }
@@ -150,13 +150,13 @@ std::map<std::string, ToolSaid> read_tools(std::string_view output) {
   ToolSaid* current = nullptr;
   for (const std::string_view line : split(output, '\n')) {
     const std::string_view ours =
-        line.starts_with(kOurs) ? line.substr(kOurs.size()) : std::string_view{};
+        line.starts_with(kOurPrefix) ? line.substr(kOurPrefix.size()) : std::string_view{};
     if (ours.starts_with(kTool)) {
       current = &tools[std::string(trim(ours.substr(kTool.size())))];
     } else if (current == nullptr) {
       continue;
     } else if (ours.starts_with(kStatus)) {
-      const auto status = whole_number(trim(ours.substr(kStatus.size())));
+      const auto status = whole_figure(trim(ours.substr(kStatus.size())));
       if (status) current->status = static_cast<int>(*status);
       current = nullptr;
     } else {
@@ -170,19 +170,21 @@ std::optional<double> read_tool(std::string_view row, std::string_view output) {
   constexpr double kByte = 1.0 / 8;
   constexpr double kNano = 1e-9;
   constexpr double kMicro = 1e-6;
-  if (row == "cpu.integer" || row == "cpu.all") return number_after(output, "events per second:");
+  if (row == "cpu.integer" || row == "cpu.all") return figure_after(output, "events per second:");
   if (row == "cpu.float") return stress_ng(output);
   if (row == "memory.bandwidth") return sysbench_memory(output);
   const json answer = answer_in(output);
-  if (row == "disk.read") return scaled(member(answer, "/jobs/0/read/bw_bytes"), 1);
-  if (row == "disk.write") return scaled(member(answer, "/jobs/0/write/bw_bytes"), 1);
-  if (row == "disk.random") return scaled(member(answer, "/jobs/0/read/iops"), 1);
-  if (row == "disk.fsync") return scaled(member(answer, "/jobs/0/sync/lat_ns/mean"), kNano);
+  if (row == "disk.read") return scaled_if_any(figure_at(answer, "/jobs/0/read/bw_bytes"), 1);
+  if (row == "disk.write") return scaled_if_any(figure_at(answer, "/jobs/0/write/bw_bytes"), 1);
+  if (row == "disk.random") return scaled_if_any(figure_at(answer, "/jobs/0/read/iops"), 1);
+  if (row == "disk.fsync") {
+    return scaled_if_any(figure_at(answer, "/jobs/0/sync/lat_ns/mean"), kNano);
+  }
   if (row == "network.bandwidth") {
-    return scaled(member(answer, "/end/sum_received/bits_per_second"), kByte);
+    return scaled_if_any(figure_at(answer, "/end/sum_received/bits_per_second"), kByte);
   }
   if (row == "network.latency") {
-    return scaled(member(answer, "/end/streams/0/sender/mean_rtt"), kMicro);
+    return scaled_if_any(figure_at(answer, "/end/streams/0/sender/mean_rtt"), kMicro);
   }
   return std::nullopt;
 }
@@ -208,7 +210,7 @@ std::string complaint_of(std::string_view output) {
 }
 
 std::optional<double> available_bytes(std::string_view meminfo) {
-  const std::optional<double> kibibytes = number_after(meminfo, "MemAvailable:");
+  const std::optional<double> kibibytes = figure_after(meminfo, "MemAvailable:");
   if (!kibibytes) return std::nullopt;
   constexpr double kKibi = 1024;
   return *kibibytes * kKibi;
@@ -224,7 +226,7 @@ std::optional<CpuTimes> read_cpu_times(std::string_view stat) {
   if (take_word(line) != "cpu") return std::nullopt;
   std::array<double, kFields> fields{};
   for (double& field : fields) {
-    const std::optional<double> value = number_of(take_word(line));
+    const std::optional<double> value = leading_figure(take_word(line));
     if (!value) return std::nullopt;
     field = *value;
   }

@@ -13,11 +13,11 @@
 namespace mlenv::compare {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 constexpr const char* kCommandScript = "command.py";
-constexpr std::string_view kHello = "echo mlenv-compare mark user";
+constexpr std::string_view kMarkCommand = "echo mlenv-compare mark user";
 
 Wanted tools_or_image(const Bench& bench, std::vector<std::string> argv) {
   return {bench.has_python ? Which::image : Which::tools, std::move(argv), true};
@@ -54,7 +54,7 @@ Wanted wanted_by(const Bench& bench, const ProbeSpec& probe) {
     case ProbeKind::snapshot:
       break;
   }
-  return {Which::image, {"sh", "-c", std::string(kHello)}, false};
+  return {Which::image, {"sh", "-c", std::string(kMarkCommand)}, false};
 }
 
 void add_mark(Found& found, const Launched& launched, const char* mark, const char* row) {
@@ -184,11 +184,11 @@ Found run_instances(const Bench& bench, const ActiveSide& side, milliseconds dea
   std::list<Waiting> all;
   settle(signals);
   const double before = memory_now();
-  const Clock::time_point until = Clock::now() + deadline;
+  const steady_clock::time_point until = steady_clock::now() + deadline;
   double first = 0;
   for (std::uint64_t i = 0; i < bench.instances; ++i) {
     all.emplace_back(minder_of(bench, side), command_on(bench, side, wanted));
-    const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+    const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now());
     if (!all.back().ready(std::max(left, milliseconds(0)), signals)) {
       found.stopped = signals.came() != 0;
       found.whys["memory.rest"] = found.whys["memory.added"] =
@@ -251,7 +251,7 @@ std::string why_of(const Error& error) {
 
 Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& side,
                 milliseconds deadline, StopSignals& signals) {
-  const Clock::time_point begun = Clock::now();
+  const steady_clock::time_point begun = steady_clock::now();
   Found found;
   std::string why = "it gave no such figure";
   const bool is_cold = probe.kind == ProbeKind::cold || probe.kind == ProbeKind::cold_training;
@@ -280,7 +280,7 @@ Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& si
     why = why_of(error);
   }
   complete(found, probe, side, why);
-  found.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  found.seconds = std::chrono::duration<double>(steady_clock::now() - begun).count();
   return found;
 }
 

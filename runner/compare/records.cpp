@@ -9,7 +9,7 @@
 namespace mlenv::compare {
 namespace {
 
-bool is_ours(const RunRecord& record, const std::string& value) {
+bool has_our_label(const RunRecord& record, const std::string& value) {
   const auto& labels = record.start.options.labels;
   return std::any_of(labels.begin(), labels.end(), [&](const auto& one) {
     return one.name == kLabel && (value.empty() || one.value == value);
@@ -22,7 +22,7 @@ std::vector<std::string> ours(const RunRecords& records, const std::string& valu
   std::reverse(ids.begin(), ids.end());
   std::erase_if(ids, [&](const std::string& id) {
     try {
-      return !is_ours(records.read_brief(id), value);
+      return !has_our_label(records.read_brief(id), value);
     } catch (const Error&) {
       return true;  // another mlenv's to mend
     }

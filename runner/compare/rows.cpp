@@ -15,7 +15,7 @@ constexpr Better kHigher = Better::higher;
 constexpr Better kNeither = Better::neither;
 constexpr std::uint64_t kFewestStarts = 5;  // that something is claimed of
 
-constexpr std::array kRows = {
+constexpr std::array kRowSpecs = {
     RowSpec{"command.wall", "your command, wall time", "s", kLower,
             "What you asked for, from start to end, with everything that the side costs around it.",
             "CMD"},
@@ -208,12 +208,12 @@ std::vector<ProbeSpec> all_probes() {
 
 }  // namespace
 
-std::span<const RowSpec> row_specs() { return kRows; }
+std::span<const RowSpec> row_specs() { return kRowSpecs; }
 
 const RowSpec* find_spec(std::string_view id) {
-  const auto* const found =
-      std::find_if(kRows.begin(), kRows.end(), [&](const RowSpec& one) { return one.id == id; });
-  return found == kRows.end() ? nullptr : found;
+  const auto* const found = std::find_if(kRowSpecs.begin(), kRowSpecs.end(),
+                                         [&](const RowSpec& one) { return one.id == id; });
+  return found == kRowSpecs.end() ? nullptr : found;
 }
 
 RowResult row_of(const RowSpec& spec) {
@@ -242,7 +242,7 @@ bool is_asked(std::string_view id, const std::vector<std::string>& words) {
 
 void check_rows(const std::vector<std::string>& words) {
   std::vector<std::string_view> known;
-  for (const RowSpec& one : kRows) known.emplace_back(one.id);
+  for (const RowSpec& one : kRowSpecs) known.emplace_back(one.id);
   for (const std::string& word : words) {
     const bool is_known = std::any_of(known.begin(), known.end(),
                                       [&](std::string_view id) { return is_asked(id, {word}); });

@@ -17,7 +17,7 @@ namespace {
 
 std::string refused(const char* what) { return fmt::format("{}: {}", what, errno_text(errno)); }
 
-void write_setting(const char* file, const std::string& text) {
+void put_setting(const char* file, const std::string& text) {
   const Fd fd = open_file(file, O_WRONLY);
   if (::write(fd.get(), text.data(), text.size()) < 0) {
     throw os_error(errno, "cannot write `{}`", file);
@@ -33,9 +33,9 @@ std::string leave_mounts() {
   }
   if (user == 0) return "";
   try {
-    write_setting("/proc/self/setgroups", "deny");
-    write_setting("/proc/self/uid_map", fmt::format("{0} {0} 1", user));
-    write_setting("/proc/self/gid_map", fmt::format("{0} {0} 1", group));
+    put_setting("/proc/self/setgroups", "deny");
+    put_setting("/proc/self/uid_map", fmt::format("{0} {0} 1", user));
+    put_setting("/proc/self/gid_map", fmt::format("{0} {0} 1", group));
   } catch (const Error& error) {
     return error.frames().back();
   }

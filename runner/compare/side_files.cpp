@@ -17,7 +17,7 @@
 namespace mlenv::compare {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
 bool is_ours_to_read(const fs::path& place) {
   const int needed = fs::is_directory(place) ? R_OK | X_OK : R_OK;
@@ -52,7 +52,7 @@ void forget_file(int folder, const char* name) {
 }  // namespace
 
 std::vector<fs::path> layer_folders(std::string_view graph_driver) {
-  const Json data = Json::parse(graph_driver, nullptr, false);
+  const json data = json::parse(graph_driver, nullptr, false);
   std::vector<fs::path> folders;
   for (const char* const name : {"LowerDir", "UpperDir"}) {
     if (!data.is_object() || !data.contains(name) || !data.at(name).is_string()) continue;

@@ -13,7 +13,7 @@
 namespace mlenv::compare {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 constexpr const char* kBare =
     "nothing is shipped to a bare host as one thing: its packages are installed there";
@@ -22,7 +22,7 @@ constexpr const char* kDiskFile = "its disk travels as a file, in the time that 
 /// Seconds to read, verify and write these layers.
 double copy_seconds(const Store& store, const std::vector<Layer>& layers) {
   const TemporaryFolder folder = store.scratch();
-  const Clock::time_point begun = Clock::now();
+  const steady_clock::time_point begun = steady_clock::now();
   for (const Layer& layer : layers) {
     const Fd file = open_file(folder.path() / layer.blob.digest.hex(), O_WRONLY | O_CREAT | O_EXCL);
     FdSink into(file.get());
@@ -32,7 +32,7 @@ double copy_seconds(const Store& store, const std::vector<Layer>& layers) {
     verified.finish();
     if (::fsync(file.get()) != 0) throw os_error(errno, "cannot write a copy of a layer");
   }
-  return std::chrono::duration<double>(Clock::now() - begun).count();
+  return std::chrono::duration<double>(steady_clock::now() - begun).count();
 }
 
 struct Copies {
@@ -77,8 +77,8 @@ void fill_machine(const MachineSize& machine, Cell& cell) {
   }
 }
 
-void add_row(const char* id, const SameFigures& same, const MachineSize& machine,
-             const std::vector<SideResult>& sides, std::vector<RowResult>& rows) {
+void add_size_row(const char* id, const SameFigures& same, const MachineSize& machine,
+                  const std::vector<SideResult>& sides, std::vector<RowResult>& rows) {
   RowResult row = row_of(*find_spec(id));
   for (const SideResult& side : sides) {
     Cell& cell = row.sides.emplace_back();
@@ -185,18 +185,18 @@ void add_sizes(const SizeQuestion& question, const Store& store,
                               ? "computed: layers that the version before does not have"
                               : "computed: the base's layer";
   if (asked("size.ship")) {
-    add_row("size.ship", {one(question.image->layers), "computed: all layers, compressed"}, machine,
-            sides, rows);
+    add_size_row("size.ship", {one(question.image->layers), "computed: all layers, compressed"},
+                 machine, sides, rows);
   }
   if (asked("size.update")) {
-    add_row("size.update", {one(base), "computed: the base's layer"}, machine, sides, rows);
+    add_size_row("size.update", {one(base), "computed: the base's layer"}, machine, sides, rows);
   }
-  if (asked("size.migrate")) add_row("size.migrate", {one(moved), how}, machine, sides, rows);
+  if (asked("size.migrate")) add_size_row("size.migrate", {one(moved), how}, machine, sides, rows);
   if (!asked("time.migrate")) return;
   const Activity activity(progress, "copying layers");
   const Copies copies = copies_of(store, moved, question);
-  add_row("time.migrate", {copies.seconds, "a measured copy on this host", copies.why},
-          {0, kDiskFile}, sides, rows);
+  add_size_row("time.migrate", {copies.seconds, "a measured copy on this host", copies.why},
+               {0, kDiskFile}, sides, rows);
 }
 
 void add_density(std::vector<RowResult>& rows, const std::vector<SideResult>& sides) {

@@ -18,19 +18,19 @@
 namespace mlenv::compare {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 constexpr const char* kWrite = "head -c 33554432 /dev/urandom >/var/tmp/mlenv-compare && echo";
-constexpr const char* kTime = "snapshot.time";
-constexpr const char* kSize = "snapshot.size";
-constexpr milliseconds kAnswer{30000};
-constexpr milliseconds kMoment{10000};
+constexpr const char* kSnapshotTime = "snapshot.time";
+constexpr const char* kSnapshotSize = "snapshot.size";
+constexpr milliseconds kMostAnswerTime{30000};
+constexpr milliseconds kAnswerMoment{10000};
 constexpr std::string_view kSnapshots = "dev.mlenv.compare";  // name of their label
 
-Found without(const std::string& why) {
+Found not_found(const std::string& why) {
   Found found;
-  found.whys[kTime] = found.whys[kSize] = why;
+  found.whys[kSnapshotTime] = found.whys[kSnapshotSize] = why;
   return found;
 }
 
@@ -44,13 +44,13 @@ Found keep_layer(const Bench& bench, ActiveSide side, milliseconds deadline, Sto
   const std::optional<RunRecord> record = newest_record(records, bench.terms.label);
   Found found;
   if (launched.stopped || launched.timed_out || launched.exit.code != 0 || !launched.last_line) {
-    found = without(why_of(launched, deadline));
+    found = not_found(why_of(launched, deadline));
   } else if (!record || !record->start.layer) {
-    found = without("the run left no record of what it kept");
+    found = not_found("the run left no record of what it kept");
   } else {
-    found.values[kTime] = launched.seconds - *launched.last_line;
-    found.values[kSize] = static_cast<double>(layers.size_bytes(record->start.layer->id));
-    found.texts[kTime] = "with the end of the run";
+    found.values[kSnapshotTime] = launched.seconds - *launched.last_line;
+    found.values[kSnapshotSize] = static_cast<double>(layers.size_bytes(record->start.layer->id));
+    found.texts[kSnapshotTime] = "with the end of the run";
   }
   found.stopped = launched.stopped;
   found.timed_out = launched.timed_out;
@@ -60,13 +60,13 @@ Found keep_layer(const Bench& bench, ActiveSide side, milliseconds deadline, Sto
 }
 
 /// Commands of an engine, which end with the time that there is, or when a signal came.
-class Asked {
+class EngineCommands {
  public:
-  Asked(const Bench& bench, const ContainerEngine& engine, milliseconds deadline,
-        StopSignals& signals)
+  EngineCommands(const Bench& bench, const ContainerEngine& engine, milliseconds deadline,
+                 StopSignals& signals)
       : minder_(bench.minders->runs),
         engine_(engine),
-        until_(Clock::now() + deadline),
+        until_(steady_clock::now() + deadline),
         signals_(signals) {}
 
   Launched ask(std::vector<std::string> words) {
@@ -74,8 +74,8 @@ class Asked {
     Command command{Purpose{"engine-question"}};
     command.env = runtime_variables(Starts::engine);
     command.argv = std::move(words);
-    const auto left = std::chrono::duration_cast<milliseconds>(until_ - Clock::now());
-    const milliseconds deadline = std::clamp(left, milliseconds(0), kAnswer);
+    const auto left = std::chrono::duration_cast<milliseconds>(until_ - steady_clock::now());
+    const milliseconds deadline = std::clamp(left, milliseconds(0), kMostAnswerTime);
     Launched answer = launch(minder_, command, deadline, signals_);
     stopped_ |= answer.stopped;
     timed_out_ |= answer.timed_out;
@@ -99,14 +99,14 @@ class Asked {
  private:
   const Minder& minder_;
   const ContainerEngine& engine_;
-  Clock::time_point until_;
+  steady_clock::time_point until_;
   StopSignals& signals_;
   bool stopped_ = false;
   bool timed_out_ = false;
   std::string why_;
 };
 
-std::set<std::string> lines_of(std::string_view text) {
+std::set<std::string> distinct_lines(std::string_view text) {
   std::set<std::string> lines;
   for (const std::string_view one : split(text, '\n')) {
     if (!trim(one).empty()) lines.emplace(trim(one));
@@ -117,37 +117,37 @@ std::set<std::string> lines_of(std::string_view text) {
 /// That it fails is no reason to lose a figure: the next comparison tries again.
 void remove_image(const ContainerEngine& engine, const std::string& image) {
   try {
-    (void)ask(engine, {"image", "rm", "--force", image}, kMoment);
+    (void)ask(engine, {"image", "rm", "--force", image}, kAnswerMoment);
   } catch (const Error& error) {
     log::debug("`{}` stays for now: {}", image, error.what());
   }
 }
 
-std::set<std::string> containers_of(Asked& engine) {
-  return lines_of(
+std::set<std::string> containers_of(EngineCommands& engine) {
+  return distinct_lines(
       engine.ask({"ps", "--quiet", "--no-trunc", "--filter", "label=dev.mlenv.run"}).out);
 }
 
-std::optional<double> image_bytes(Asked& engine, const std::string& image) {
+std::optional<double> image_bytes(EngineCommands& engine, const std::string& image) {
   const Launched answer = engine.ask({"image", "inspect", "--format", "{{.Size}}", image});
   const std::string_view text = trim(answer.out);
   double bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (!Asked::worked(answer) || error != std::errc{}) return std::nullopt;
+  if (!EngineCommands::worked(answer) || error != std::errc{}) return std::nullopt;
   return bytes;
 }
 
 /// Under a name and a label, so that it can be found again whatever ends us meanwhile.
-Found commit(const Bench& bench, Asked& engine, const std::string& container,
+Found commit(const Bench& bench, EngineCommands& engine, const std::string& container,
              const std::string& image) {
   const Launched answer =
       engine.ask({"commit", "--change", "LABEL " + snapshots_label(bench.store), container, image});
-  if (!Asked::worked(answer)) return without(engine.why());
+  if (!EngineCommands::worked(answer)) return not_found(engine.why());
   Found found;
-  found.values[kTime] = answer.seconds;
+  found.values[kSnapshotTime] = answer.seconds;
   const auto before = image_bytes(engine, engine_image_name(Digest::parse(bench.terms.image)));
   const auto after = image_bytes(engine, image);
-  if (before && after) found.values[kSize] = *after - *before;
+  if (before && after) found.values[kSnapshotSize] = *after - *before;
   return found;
 }
 
@@ -155,14 +155,14 @@ Found commit(const Bench& bench, Asked& engine, const std::string& container,
 Found commit_container(const Bench& bench, const ActiveSide& side, milliseconds deadline,
                        StopSignals& signals) {
   const ContainerEngine engine = find_engine(std::string(side.spec->id));
-  Asked asked(bench, engine, deadline, signals);
+  EngineCommands asked(bench, engine, deadline, signals);
   const std::set<std::string> before = containers_of(asked);
-  if (!asked.why().empty()) return asked.with_end(without(asked.why()));
+  if (!asked.why().empty()) return asked.with_end(not_found(asked.why()));
   const std::string script = std::string(kWrite) + " && read line";
   Waiting waiting(minder_of(bench, side),
                   command_on(bench, side, {Which::image, {"sh", "-c", script}}));
   if (!waiting.ready(deadline, signals)) {
-    Found found = without("its container did not start");
+    Found found = not_found("its container did not start");
     found.stopped = signals.came() != 0;
     return found;
   }
@@ -174,15 +174,15 @@ Found commit_container(const Bench& bench, const ActiveSide& side, milliseconds 
       "localhost/mlenv-compare:" + bench.terms.label.substr(bench.terms.label.find('=') + 1);
   Found found;
   if (!asked.why().empty()) {
-    found = without(asked.why());
+    found = not_found(asked.why());
   } else if (fresh.size() != 1) {
-    found = without("other runs began at the same time");
+    found = not_found("other runs began at the same time");
   } else {
     found = commit(bench, asked, fresh.front(), image);
     remove_image(engine, image);
   }
   found = asked.with_end(std::move(found));
-  waiting.end(found.stopped ? milliseconds(0) : kAnswer);
+  waiting.end(found.stopped ? milliseconds(0) : kMostAnswerTime);
   return found;
 }
 
@@ -204,9 +204,10 @@ void remove_snapshots(const std::string& engine, const std::string& label) {
   try {
     const ContainerEngine found = find_engine(engine);
     const Captured images =
-        ask(found, {"image", "ls", "--quiet", "--no-trunc", "--filter", "label=" + label}, kMoment);
+        ask(found, {"image", "ls", "--quiet", "--no-trunc", "--filter", "label=" + label},
+            kAnswerMoment);
     if (images.exit.code != 0) return;
-    for (const std::string& one : lines_of(images.out)) remove_image(found, one);
+    for (const std::string& one : distinct_lines(images.out)) remove_image(found, one);
   } catch (const Error& error) {
     // An engine that is not there, or does not answer, says so when it is to be measured.
     log::debug("no snapshots of {} were looked for: {}", engine, error.what());

@@ -7,8 +7,8 @@
 namespace mlenv::compare {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 void take_figure(const std::string& row, const ToolSaid& said, const std::string& otherwise,
                  Found& found) {
@@ -45,9 +45,9 @@ Found run_together(const Bench& bench, const std::vector<ToolSpec>& tools, const
 Found run_one_by_one(const Bench& bench, const std::vector<ToolSpec>& tools, const ActiveSide& side,
                      milliseconds deadline, StopSignals& signals) {
   Found found;
-  const Clock::time_point until = Clock::now() + deadline;
+  const steady_clock::time_point until = steady_clock::now() + deadline;
   for (const ToolSpec& tool : tools) {
-    const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+    const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now());
     const Command command = command_on(bench, side, {Which::tools, tool.argv, true});
     const Launched launched =
         launch(minder_of(bench, side), command, std::max(left, milliseconds(1)), signals);

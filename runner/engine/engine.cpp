@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "runner/local/limit_place.hpp"
@@ -17,9 +18,7 @@
 namespace mlenv {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr std::chrono::seconds kAnswer{60};
+using nlohmann::json;
 
 bool says(const std::string& text, std::string_view words) {
   return text.find(words) != std::string::npos;
@@ -40,21 +39,16 @@ Error no_daemon(const std::string& words) {
           "`docker context use` says so; or leave `--runtime docker` out");
 }
 
-std::string first_line(std::string_view text) {
+std::string short_error(std::string_view text) {
   return std::string(trim(trim(text).substr(0, trim(text).find('\n'))));
 }
 
-bool is_true(const Json& info, const char* name) {
+bool says_true(const json& info, const char* name) {
   const auto found = info.find(name);
   return found != info.end() && found->is_boolean() && found->get<bool>();
 }
 
-std::string text_of(const Json& info, const char* name) {
-  const auto found = info.find(name);
-  return found != info.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-void read_docker(const Json& info, const std::string& error, ContainerEngine& engine) {
+void read_docker(const json& info, const std::string& error, ContainerEngine& engine) {
   if (info.contains("host") && info.contains("store")) {
     throw failure("no-engine", "`docker` is podman under another name here")
         .hint("write `--runtime podman`");
@@ -62,20 +56,20 @@ void read_docker(const Json& info, const std::string& error, ContainerEngine& en
   engine.version = text_of(info, "ServerVersion");
   if (engine.version.empty()) {
     // The client answers with what it knows of itself, and of the daemon with its errors.
-    const Json errors = info.value("ServerErrors", Json::array());
+    const json errors = info.value("ServerErrors", json::array());
     const bool has_words = errors.is_array() && !errors.empty() && errors[0].is_string();
-    throw no_daemon(has_words ? errors[0].get<std::string>() : first_line(error));
+    throw no_daemon(has_words ? errors[0].get<std::string>() : short_error(error));
   }
-  for (const Json& option : info.value("SecurityOptions", Json::array())) {
+  for (const json& option : info.value("SecurityOptions", json::array())) {
     if (option.is_string() && says(option.get<std::string>(), "name=rootless")) {
       engine.rootless = true;
     }
   }
-  if (is_true(info, "MemoryLimit")) engine.controllers.emplace_back("memory");
-  if (is_true(info, "CpuCfsQuota")) engine.controllers.emplace_back("cpu");
-  if (is_true(info, "CPUSet")) engine.controllers.emplace_back("cpuset");
-  if (is_true(info, "PidsLimit")) engine.controllers.emplace_back("pids");
-  engine.swap_limit = is_true(info, "SwapLimit");
+  if (says_true(info, "MemoryLimit")) engine.controllers.emplace_back("memory");
+  if (says_true(info, "CpuCfsQuota")) engine.controllers.emplace_back("cpu");
+  if (says_true(info, "CPUSet")) engine.controllers.emplace_back("cpuset");
+  if (says_true(info, "PidsLimit")) engine.controllers.emplace_back("pids");
+  engine.swap_limit = says_true(info, "SwapLimit");
 }
 
 /// As crun finds it out (its libcrun_get_cgroup_mode), which then does nothing.
@@ -112,23 +106,23 @@ void choose_oci_runtime(const std::string& own, ContainerEngine& engine) {
   engine.keeps_groups = false;
 }
 
-void read_podman(const Json& info, const std::string& error, ContainerEngine& engine) {
+void read_podman(const json& info, const std::string& error, ContainerEngine& engine) {
   if (!info.contains("version") || !info.contains("host") || !info.at("host").is_object()) {
-    throw failure("engine-down", "podman does not work here").because(first_line(error));
+    throw failure("engine-down", "podman does not work here").because(short_error(error));
   }
-  const Json& host = info.at("host");
-  if (is_true(host, "serviceIsRemote")) {
+  const json& host = info.at("host");
+  if (says_true(host, "serviceIsRemote")) {
     throw failure("engine-down", "podman runs containers on another machine here")
         .because("this machine's folders cannot be shown there")
         .hint("unset CONTAINER_HOST, or leave `--runtime podman` out");
   }
   engine.version = text_of(info.at("version"), "Version");
-  engine.rootless = is_true(host.value("security", Json::object()), "rootless");
-  choose_oci_runtime(text_of(host.value("ociRuntime", Json::object()), "name"), engine);
+  engine.rootless = says_true(host.value("security", json::object()), "rootless");
+  choose_oci_runtime(text_of(host.value("ociRuntime", json::object()), "name"), engine);
   const bool unified = text_of(host, "cgroupVersion") == "v2";
   if (!unified && !engine.rootless) engine.controllers = {"memory", "cpu", "cpuset", "pids"};
   if (unified) {
-    for (const Json& one : host.value("cgroupControllers", Json::array())) {
+    for (const json& one : host.value("cgroupControllers", json::array())) {
       if (one.is_string()) engine.controllers.push_back(one.get<std::string>());
     }
   }
@@ -159,7 +153,7 @@ namespace {
 /// What it says of itself. A daemon that hangs is one that does not answer.
 Captured told_of(const ContainerEngine& engine) {
   try {
-    return ask(engine, {"info", "--format", "{{json .}}"}, kAnswer);
+    return ask(engine, {"info", "--format", "{{json .}}"}, kEngineAnswer);
   } catch (const Error& error) {
     if (error.code() != "timeout") throw;
     if (!engine.is_podman()) throw no_daemon(error.what());
@@ -183,8 +177,8 @@ ContainerEngine find_engine(const std::string& name) {
   engine.name = name;
   engine.program = program->string();
   const Captured answer = told_of(engine);
-  const Json info = Json::parse(answer.out, nullptr, false);
-  const Json known = info.is_object() ? info : Json::object();
+  const json info = json::parse(answer.out, nullptr, false);
+  const json known = info.is_object() ? info : json::object();
   engine.is_podman() ? read_podman(known, answer.err, engine)
                      : read_docker(known, answer.err, engine);
   return engine;

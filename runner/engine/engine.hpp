@@ -1,5 +1,6 @@
 #pragma once
 // Docker and podman as what runs a container on this machine: `--runtime docker|podman`.
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,9 @@ bool is_engine(std::string_view runtime);
 /// not answer or podman does not work, `engine-denied` where this user may not talk to it,
 /// `no-runtime` where podman's OCI runtime cannot work here and there is no other.
 ContainerEngine find_engine(const std::string& name);
+
+/// What is asked for with little work is answered within it.
+inline constexpr std::chrono::seconds kEngineAnswer{60};
 
 /// Runs a command of it to the end, in `folder`.
 Captured ask(const ContainerEngine& engine, std::vector<std::string> words,

@@ -20,12 +20,14 @@
 namespace mlenv {
 namespace {
 
-using Words = std::vector<std::string>;
+using EngineWords = std::vector<std::string>;
 
 constexpr const char* kTmp = "/tmp";
 constexpr const char* kShm = "/dev/shm";
 
-void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
+void add_words(EngineWords& words, std::initializer_list<std::string> more) {
+  words.insert(words.end(), more);
+}
 
 /// A value in a line of comma-separated ones (RFC 4180), as Docker reads them.
 std::string csv_quoted(const std::string& value) {
@@ -38,7 +40,7 @@ std::string csv_quoted(const std::string& value) {
   return text + "\"";
 }
 
-Words mount_words(const ContainerEngine& engine, const Mount& mount) {
+EngineWords mount_words(const ContainerEngine& engine, const Mount& mount) {
   const std::string source = mount.source.string();
   const bool has_comma = (source + mount.target).find_first_of(",\"\n") != std::string::npos;
   const bool has_colon = (source + mount.target).find(':') != std::string::npos;
@@ -62,8 +64,8 @@ Words mount_words(const ContainerEngine& engine, const Mount& mount) {
 }
 
 /// An overlay that the engine itself mounts.
-Words layer_words(const ContainerEngine& engine, const ThrowawayLayer& layer,
-                  const std::string& target) {
+EngineWords layer_words(const ContainerEngine& engine, const ThrowawayLayer& layer,
+                        const std::string& target) {
   const std::string source = layer.source.string();
   const std::string upper = layer.upper.string();
   const std::string work = layer.work.string();
@@ -85,7 +87,7 @@ Words layer_words(const ContainerEngine& engine, const ThrowawayLayer& layer,
 }
 
 std::string memory_word(const ContainerEngine& engine, const MemoryFolder& folder) {
-  Words options = folder.options;
+  EngineWords options = folder.options;
   // Both would add `noexec` and copy what the image has there.
   const auto has = [&](std::string_view word) {
     return std::find(options.begin(), options.end(), word) != options.end();
@@ -96,8 +98,9 @@ std::string memory_word(const ContainerEngine& engine, const MemoryFolder& folde
 }
 
 /// One thing at each target, outer ones first.
-void add_mounts(const ContainerEngine& engine, const EngineContainer& container, Words& words) {
-  std::map<std::string, Words> at;
+void add_mounts(const ContainerEngine& engine, const EngineContainer& container,
+                EngineWords& words) {
+  std::map<std::string, EngineWords> at;
   const MemoryFolder tmp{kTmp, {"nosuid", "nodev", "mode=1777"}};
   at[kTmp] = {"--tmpfs", memory_word(engine, tmp)};
   for (const MemoryFolder& one : container.memory) {
@@ -116,21 +119,21 @@ void add_mounts(const ContainerEngine& engine, const EngineContainer& container,
   for (const auto& [target, some] : at) words.insert(words.end(), some.begin(), some.end());
 }
 
-void add_limits(const ContainerEngine& engine, const JobLimits& limits, Words& words) {
+void add_limits(const ContainerEngine& engine, const JobLimits& limits, EngineWords& words) {
   if (limits.memory_bytes) {
-    add(words, {"--memory", std::to_string(*limits.memory_bytes)});
+    add_words(words, {"--memory", std::to_string(*limits.memory_bytes)});
     const std::string both =
         limits.unlimited_swap
             ? "-1"
             : std::to_string(limits.memory_swap_bytes.value_or(*limits.memory_bytes * 2));
-    if (engine.swap_limit) add(words, {"--memory-swap", both});
+    if (engine.swap_limit) add_words(words, {"--memory-swap", both});
   }
-  if (limits.cpus) add(words, {"--cpus", fmt::format("{}", *limits.cpus)});
-  if (limits.cpuset) add(words, {"--cpuset-cpus", *limits.cpuset});
+  if (limits.cpus) add_words(words, {"--cpus", fmt::format("{}", *limits.cpus)});
+  if (limits.cpuset) add_words(words, {"--cpuset-cpus", *limits.cpuset});
   if (limits.pids) {
-    add(words, {"--pids-limit", std::to_string(*limits.pids)});
+    add_words(words, {"--pids-limit", std::to_string(*limits.pids)});
   } else if (!engine.controllers.empty()) {
-    add(words, {"--pids-limit", "-1"});  // podman has one of its own accord
+    add_words(words, {"--pids-limit", "-1"});  // podman has one of its own accord
   }
 }
 
@@ -146,36 +149,38 @@ std::string private_network(const ContainerEngine& engine) {
   return is_old ? "slirp4netns" : "pasta";
 }
 
-void add_network(const ContainerEngine& engine, const JobOptions& options, Words& words) {
-  add(words,
-      {"--network", options.network == "private" ? private_network(engine) : options.network});
+void add_network(const ContainerEngine& engine, const JobOptions& options, EngineWords& words) {
+  add_words(words, {"--network",
+                    options.network == "private" ? private_network(engine) : options.network});
   for (const PublishedPort& port : options.ports) {
-    add(words, {"--publish", fmt::format("{}:{}:{}/{}", port.address, port.host, port.container,
-                                         port.protocol)});
+    add_words(words, {"--publish", fmt::format("{}:{}:{}/{}", port.address, port.host,
+                                               port.container, port.protocol)});
   }
 }
 
 /// What the built-in runtime gives, whatever the engine's own default is.
-void add_capabilities(const JobOptions& options, Words& words) {
+void add_capabilities(const JobOptions& options, EngineWords& words) {
   constexpr std::string_view kPrefix = "CAP_";
   for (const Capability& one : default_capabilities()) {
     if (one.number == CAP_NET_RAW && options.network == "host") continue;
-    add(words, {"--cap-add", std::string(one.name.substr(kPrefix.size()))});
+    add_words(words, {"--cap-add", std::string(one.name.substr(kPrefix.size()))});
   }
 }
 
-void add_rights(const ContainerEngine& engine, const EngineContainer& container, Words& words) {
-  add(words, {"--user", "0:0", "--userns", "host", "--ipc", "private", "--cap-drop", "all"});
+void add_rights(const ContainerEngine& engine, const EngineContainer& container,
+                EngineWords& words) {
+  add_words(words, {"--user", "0:0", "--userns", "host", "--ipc", "private", "--cap-drop", "all"});
   add_capabilities(container.options, words);
-  add(words, {"--security-opt", "no-new-privileges", "--security-opt", "label=disable",
-              "--security-opt", "seccomp=" + (container.settings / "seccomp.json").string()});
-  if (engine.keeps_groups && engine.rootless) add(words, {"--group-add", "keep-groups"});
+  add_words(words, {"--security-opt", "no-new-privileges", "--security-opt", "label=disable",
+                    "--security-opt", "seccomp=" + (container.settings / "seccomp.json").string()});
+  if (engine.keeps_groups && engine.rootless) add_words(words, {"--group-add", "keep-groups"});
 }
 
-void add_devices(const EngineContainer& container, Words& words) {
+void add_device_nodes(const EngineContainer& container, EngineWords& words) {
   for (const CdiNode& node : container.nodes) {
-    add(words, {"--device", fmt::format("{}:{}:{}", node.on_host(), node.path,
-                                        node.permissions.empty() ? "rwm" : node.permissions)});
+    add_words(words,
+              {"--device", fmt::format("{}:{}:{}", node.on_host(), node.path,
+                                       node.permissions.empty() ? "rwm" : node.permissions)});
   }
 }
 
@@ -183,10 +188,10 @@ std::string limit_text(const std::optional<std::uint64_t>& value) {
   return value ? std::to_string(*value) : "-1";
 }
 
-void add_ulimits(const EngineContainer& container, Words& words) {
+void add_ulimits(const EngineContainer& container, EngineWords& words) {
   for (const Ulimit& one : container.ulimits) {
-    add(words, {"--ulimit",
-                fmt::format("{}={}:{}", one.name, limit_text(one.soft), limit_text(one.hard))});
+    add_words(words, {"--ulimit", fmt::format("{}={}:{}", one.name, limit_text(one.soft),
+                                              limit_text(one.hard))});
   }
 }
 
@@ -195,22 +200,22 @@ void add_ulimits(const EngineContainer& container, Words& words) {
 Command run_command(const ContainerEngine& engine, const EngineContainer& container) {
   Command command{Purpose{"engine-run"}};
   command.env = runtime_variables(Starts::engine);
-  Words& words = command.argv;
+  EngineWords& words = command.argv;
   words = {engine.program};
-  if (!engine.oci_runtime.empty()) add(words, {"--runtime", engine.oci_runtime});
+  if (!engine.oci_runtime.empty()) add_words(words, {"--runtime", engine.oci_runtime});
   if (engine.is_podman() && container.has_hooks) {
-    add(words, {"--hooks-dir", (container.settings / "hooks").string()});
+    add_words(words, {"--hooks-dir", (container.settings / "hooks").string()});
   }
-  add(words,
-      {"run", "--rm", "--pull", "never", "--name", container.name, "--sig-proxy=false",
-       "--log-driver", "none", "--init=false", "--no-healthcheck", "--hostname", container.hostname,
-       "--workdir", "/", "--shm-size", std::to_string(container.shm_bytes) + "b", "--entrypoint",
-       fmt::format("{}/{}", kMachineTarget, kKeeperName)});
+  add_words(words, {"run", "--rm", "--pull", "never", "--name", container.name, "--sig-proxy=false",
+                    "--log-driver", "none", "--init=false", "--no-healthcheck", "--hostname",
+                    container.hostname, "--workdir", "/", "--shm-size",
+                    std::to_string(container.shm_bytes) + "b", "--entrypoint",
+                    fmt::format("{}/{}", kMachineTarget, kKeeperName)});
   if (engine.is_podman()) {
-    add(words, {"--pid", "private", "--uts", "private", "--systemd", "false", "--image-volume",
-                "ignore", "--http-proxy=false", "--passwd=false"});
+    add_words(words, {"--pid", "private", "--uts", "private", "--systemd", "false",
+                      "--image-volume", "ignore", "--http-proxy=false", "--passwd=false"});
   }
-  add(words, {"--label", label_of(container)});
+  add_words(words, {"--label", label_of(container)});
   if (container.options.read_only) {
     words.emplace_back("--read-only");
     if (engine.is_podman()) words.emplace_back("--read-only-tmpfs=false");
@@ -219,9 +224,9 @@ Command run_command(const ContainerEngine& engine, const EngineContainer& contai
   add_network(engine, container.options, words);
   add_limits(engine, container.options.limits, words);
   add_ulimits(container, words);
-  add_devices(container, words);
+  add_device_nodes(container, words);
   add_mounts(engine, container, words);
-  add(words, {engine.image, fmt::format("{}/{}", kMachineTarget, kKeeperSocket)});
+  add_words(words, {engine.image, fmt::format("{}/{}", kMachineTarget, kKeeperSocket)});
   return command;
 }
 

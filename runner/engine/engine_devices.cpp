@@ -17,14 +17,14 @@ namespace {
 
 constexpr const char* kLinkerList = "/etc/ld.so.conf.d/00-mlenv.conf";  // before the image's own
 
-Error cannot(std::string why) {
+Error cannot_give(std::string why) {
   return failure("no-device", "docker cannot give this image the device")
       .because(std::move(why))
       .hint("leave `--runtime docker` out, or use `--runtime podman`");
 }
 
 /// Waits for what runs in the keeper; false: it is not to be waited for any longer.
-bool wait_for(const Keeper& keeper, const HookTerms& terms) {
+bool ended_in_time(const Keeper& keeper, const HookTerms& terms) {
   constexpr int kLongest = 60'000;
   std::array<pollfd, 3> fds{
       {{keeper.fd(), POLLIN, 0}, {terms.socket, 0, 0}, {terms.signals, POLLIN, 0}}};
@@ -36,7 +36,7 @@ bool wait_for(const Keeper& keeper, const HookTerms& terms) {
 }
 
 /// As root of the container; whether it succeeded.
-bool run_to_end(Keeper& keeper, std::string program, const HookTerms& terms) {
+bool run_program(Keeper& keeper, std::string program, const HookTerms& terms) {
   const Fd null = open_file("/dev/null", O_RDWR);
   KeptProcess process;
   process.workdir = "/";
@@ -44,7 +44,7 @@ bool run_to_end(Keeper& keeper, std::string program, const HookTerms& terms) {
   process.streams = {null.get(), null.get(), null.get()};
   keeper::Failed problem;
   if (!keeper.start(process, problem)) return false;
-  const bool in_time = wait_for(keeper, terms);
+  const bool in_time = ended_in_time(keeper, terms);
   if (!in_time) keeper.signal(SIGKILL);
   const std::optional<Keeper::End> end = keeper.ended();
   return in_time && end && end->exit.code == 0;
@@ -57,7 +57,7 @@ bool make_linker_cache(const std::vector<std::string>& folders, Keeper& keeper,
   for (const char* program : {"/sbin/ldconfig", "/usr/sbin/ldconfig"}) {
     if (image.program(program) != ImageRoot::Program::found) continue;
     image.write(kLinkerList, list);
-    if (run_to_end(keeper, program, terms)) return true;
+    if (run_program(keeper, program, terms)) return true;
     log::debug("`{}` of the image fails", program);
   }
   return false;
@@ -91,7 +91,7 @@ std::vector<std::string> do_work_of_hooks(const HookWork& work, Keeper& keeper,
   const auto is_of_image = [](const HookWork::Mode& one) { return !one.path.starts_with("/dev/"); };
   if (terms.fixed &&
       (!work.links.empty() || std::any_of(work.modes.begin(), work.modes.end(), is_of_image))) {
-    throw cannot("it needs links or modes in the image, which `--read-only` keeps as it is");
+    throw cannot_give("it needs links or modes in the image, which `--read-only` keeps as it is");
   }
   for (const HookWork::Link& one : work.links) keeper.make_link(one.path, one.leads_to);
   for (const HookWork::Mode& one : work.modes) {
@@ -110,8 +110,8 @@ void require_no_memory_limits(const HookWork& work, const std::vector<std::strin
   for (const std::string_view name : {"NVIDIA_GPU_MEMORY_REQUEST=", "NVIDIA_GPU_MEMORY_LIMIT="}) {
     const auto asks = [&](const std::string& one) { return one.starts_with(name); };
     if (std::none_of(environment.begin(), environment.end(), asks)) continue;
-    throw cannot(fmt::format("`{}` limits its memory, which only NVIDIA's own hook can do",
-                             name.substr(0, name.size() - 1)));
+    throw cannot_give(fmt::format("`{}` limits its memory, which only NVIDIA's own hook can do",
+                                  name.substr(0, name.size() - 1)));
   }
 }
 

@@ -25,7 +25,7 @@ class NoWriter final : public ImageWriter {
   }
 };
 
-KeptProcess process_of(KeptProcess process, const Bundle& bundle, const AskedCommand& asked) {
+KeptProcess exec_process(KeptProcess process, const Bundle& bundle, const AskedCommand& asked) {
   process.argv = bundle.argv;
   process.env = bundle.env;
   process.workdir = bundle.workdir;
@@ -70,7 +70,7 @@ std::string outcome_of(const Bundle& bundle, const ImageRoot& image, const KeptP
     return render_outcome(RunOutcome{{refused->status, false}}, refused->why);
   }
   check_folder(bundle, image);
-  const KeptProcess process = process_of(of_run, bundle, asked);
+  const KeptProcess process = exec_process(of_run, bundle, asked);
   keeper::Failed problem;
   const std::optional<Keeper::Started> started = channel.start(process, problem);
   if (!started) {
@@ -83,8 +83,8 @@ std::string outcome_of(const Bundle& bundle, const ImageRoot& image, const KeptP
   return render_outcome(watch(channel, asked));
 }
 
-void serve(const Bundle& of_run, const KeptProcess& process, Keeper& channel, const Fd& root,
-           const AskedCommand& asked) noexcept {
+void serve_exec(const Bundle& of_run, const KeptProcess& process, Keeper& channel, const Fd& root,
+                const AskedCommand& asked) noexcept {
   const int connection = asked.connection.get();
   try {
     std::vector<int> kept{connection, channel.fd(), root.get()};
@@ -107,7 +107,8 @@ void EngineExec::start(const ExecRequest& request, std::vector<Fd> files, Fd con
   const AskedCommand asked{request, std::move(files), std::move(connection)};
   if (!asked.is_whole()) return;
   Keeper channel = keeper_.channel();
-  serving_.start(asked.connection.get(), [&] { serve(bundle_, process_, channel, root_, asked); });
+  serving_.start(asked.connection.get(),
+                 [&] { serve_exec(bundle_, process_, channel, root_, asked); });
 }
 
 }  // namespace mlenv

@@ -17,10 +17,9 @@
 namespace mlenv {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-constexpr std::chrono::seconds kAnswer{60};
-constexpr std::chrono::hours kLongest{2};
+constexpr std::chrono::hours kLongestLoad{2};
 constexpr std::string_view kRepository = "localhost/mlenv";
 
 /// `type` in the OCI's words, as Docker has others.
@@ -31,13 +30,13 @@ std::string plain_type(std::string_view type) {
   return plain;
 }
 
-bool is_nothing(const Json& value) {
+bool is_nothing(const json& value) {
   return value.is_string() ? value.get_ref<const std::string&>().empty() : value.empty();
 }
 
 /// Nothing that an engine, its hooks or its runtime heed of an image.
-bool is_bare(const Json& shown) {
-  const auto says_nothing = [](const Json& in, const char* name) {
+bool is_bare(const json& shown) {
+  const auto says_nothing = [](const json& in, const char* name) {
     const auto found = in.find(name);
     return found == in.end() || is_nothing(*found);
   };
@@ -54,14 +53,14 @@ bool is_bare(const Json& shown) {
 /// The layers by their tars' digests, which both engines count alike, whatever they call an image.
 bool has_image(const ContainerEngine& engine, const std::string& name,
                const std::vector<Layer>& layers) {
-  const Captured answer = ask(engine, {"image", "inspect", name}, kAnswer);
-  const Json all = Json::parse(answer.out, nullptr, false);
+  const Captured answer = ask(engine, {"image", "inspect", name}, kEngineAnswer);
+  const json all = json::parse(answer.out, nullptr, false);
   if (answer.exit.code != 0 || !all.is_array() || all.size() != 1) return false;
-  const Json& shown = all.front();
+  const json& shown = all.front();
   if (!shown.is_object()) return false;
   const auto root = shown.find("RootFS");
   if (root == shown.end() || !root->is_object() || !root->contains("Layers")) return false;
-  Json wanted = Json::array();
+  json wanted = json::array();
   for (const Layer& layer : layers) wanted.push_back(layer.diff_id.str());
   return root->at("Layers") == wanted && is_bare(shown);
 }
@@ -117,12 +116,12 @@ void load_into_docker(const Store& store, const Image& image, const Reference& n
                  progress);
   } catch (const Error&) {
     pipe.write_end.reset();
-    const std::optional<Exit> exit = loader.wait(kAnswer);
+    const std::optional<Exit> exit = loader.wait(kEngineAnswer);
     if (exit && exit->code != 0) throw not_taken(engine, read_file(words));
     throw;
   }
   pipe.write_end.reset();
-  const std::optional<Exit> exit = loader.wait(kLongest);
+  const std::optional<Exit> exit = loader.wait(kLongestLoad);
   if (!exit || exit->code != 0) throw not_taken(engine, read_file(words));
 }
 
@@ -143,10 +142,10 @@ void load_into_podman(const Store& store, const Image& image, const Reference& n
   }
   write_output(store, image, name, {Output::Format::oci, scratch.path() / kLayout}, progress);
   const Captured pulled =
-      ask(engine, {"pull", "--quiet", std::string("oci:") + kLayout}, kLongest, scratch.path());
+      ask(engine, {"pull", "--quiet", std::string("oci:") + kLayout}, kLongestLoad, scratch.path());
   if (pulled.exit.code != 0) throw not_taken(engine, pulled.err);
   const std::string id{trim(pulled.out)};
-  const Captured tagged = ask(engine, {"tag", id, engine.image}, kAnswer);
+  const Captured tagged = ask(engine, {"tag", id, engine.image}, kEngineAnswer);
   if (tagged.exit.code != 0) throw not_taken(engine, tagged.err);
 }
 

@@ -12,10 +12,10 @@ namespace mlenv {
 namespace {
 
 /// systemd starts Docker's daemon again after two seconds.
-constexpr std::chrono::seconds kPatience{15};
-constexpr std::chrono::seconds kBetween{1};
+constexpr std::chrono::seconds kDaemonPatience{15};
+constexpr std::chrono::seconds kBetweenLooks{1};
 /// What it is asked costs it nothing; meanwhile nobody hears signals.
-constexpr std::chrono::seconds kAnswer{2};
+constexpr std::chrono::seconds kVersionAnswer{2};
 
 Fd clock_every(std::chrono::seconds time) {
   Fd fd{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
@@ -29,7 +29,7 @@ Fd clock_every(std::chrono::seconds time) {
 
 bool answers(const ContainerEngine& engine) {
   try {
-    return ask(engine, {"version"}, kAnswer, "/").exit.code == 0;
+    return ask(engine, {"version"}, kVersionAnswer, "/").exit.code == 0;
   } catch (const Error& error) {
     log::debug("{}: {}", engine.name, error.what());
     return false;
@@ -48,8 +48,8 @@ bool EngineLife::lives() {
   }
   const Clock::time_point now = Clock::now();
   if (!last_) {
-    last_ = now + kPatience;
-    watched_ = clock_every(kBetween);
+    last_ = now + kDaemonPatience;
+    watched_ = clock_every(kBetweenLooks);
     return true;
   }
   std::uint64_t beats = 0;
@@ -63,7 +63,7 @@ bool EngineLife::lives() {
 Error engine_gone(const ContainerEngine& engine) {
   return failure("engine-down", "{} ended while the command ran, and mlenv ended the command",
                  engine.is_podman() ? "podman" : "Docker's daemon")
-      .because(fmt::format("it was not back within {} s", kPatience.count()))
+      .because(fmt::format("it was not back within {} s", kDaemonPatience.count()))
       .hint(
           "its own log tells why (`journalctl -u docker`); it removes what is left of the "
           "container when it starts again");

@@ -135,8 +135,7 @@ EngineRun::EngineRun(const LocalRun& run, int socket, int signals) : run_(run) {
     if (run.options.read_only) look({socket, signals});
     start({socket, signals});
   } catch (const KeptContainer::NotStarted& told) {
-    constexpr int kSignalled = 128;
-    refusal_ = CannotRun{kSignalled + told.signal, "the container had not started yet"};
+    refusal_ = CannotRun{kSignalBase + told.signal, "the container had not started yet"};
   }
 }
 

@@ -10,7 +10,7 @@ namespace mlenv {
 namespace {
 
 /// Its own words, without those about its own ways.
-std::string last_line(std::string_view text) {
+std::string last_engine_line(std::string_view text) {
   std::string last;
   for (const std::string_view line : split(trim(text), '\n')) {
     const std::string_view word = trim(line);
@@ -32,7 +32,7 @@ bool says_any(std::string_view words, std::initializer_list<std::string_view> so
 }  // namespace
 
 Error container_not_started(std::string_view engine, std::string_view words) {
-  const std::string why = words.empty() ? "it does not say why" : last_line(words);
+  const std::string why = words.empty() ? "it does not say why" : last_engine_line(words);
   if (says_any(words, {"the container cannot reach mlenv", "bind source path does not exist"})) {
     return failure("run-failed", "{} runs containers where this machine's folders are not", engine)
         .because(why)

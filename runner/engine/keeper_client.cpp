@@ -17,27 +17,27 @@ namespace {
 using keeper::Word;
 
 /// A keeper that is let run answers within moments; one that ends many processes, within seconds.
-constexpr std::chrono::seconds kAnswer{60};
+constexpr std::chrono::seconds kKeeperAnswer{60};
 /// Once it has begun to speak, it goes on.
 constexpr std::chrono::seconds kWholeFrame{5};
-constexpr std::uint32_t kMostAnswer = std::max(sizeof(keeper::Ended), sizeof(keeper::Failed));
+constexpr std::uint32_t kMostKeeperAnswer = std::max(sizeof(keeper::Ended), sizeof(keeper::Failed));
 
-Error gone() {
+Error container_gone() {
   return failure("run-failed", "the container ended before the command")
       .because("something outside mlenv ended it, or it had no memory left");
 }
 
 template <class Value>
-std::string bytes_of(const Value& value) {
+std::string object_bytes(const Value& value) {
   std::string bytes(sizeof value, '\0');
   std::memcpy(bytes.data(), &value, sizeof value);
   return bytes;
 }
 
 template <class Value>
-Value value_of(std::string_view bytes) {
+Value value_from(std::string_view bytes) {
   Value value{};
-  if (bytes.size() != sizeof value) throw gone();
+  if (bytes.size() != sizeof value) throw container_gone();
   std::memcpy(&value, bytes.data(), sizeof value);
   return value;
 }
@@ -64,8 +64,8 @@ std::string render_start(const KeptProcess& process) {
   head.groups = static_cast<std::uint32_t>(process.user.groups.size());
   head.words = static_cast<std::uint32_t>(process.argv.size());
   head.variables = static_cast<std::uint32_t>(process.env.size());
-  std::string bytes = bytes_of(head);
-  for (const std::uint32_t group : process.user.groups) bytes += bytes_of(group);
+  std::string bytes = object_bytes(head);
+  for (const std::uint32_t group : process.user.groups) bytes += object_bytes(group);
   add_text(bytes, process.workdir);
   for (const std::string& word : process.argv) add_text(bytes, word);
   for (const std::string& variable : process.env) add_text(bytes, variable);
@@ -90,21 +90,21 @@ struct Keeper::Frame {
 
 bool Keeper::send(Word kind, std::string_view bytes, const std::vector<int>& files) const {
   return keeper::send_by(connection_.get(), {static_cast<std::uint32_t>(bytes.size()), kind}, bytes,
-                         files, keeper::Clock::now() + kAnswer);
+                         files, keeper::Clock::now() + kKeeperAnswer);
 }
 
 Keeper::Frame Keeper::receive() {
   Frame frame;
   if (may_wait_ && !may_wait_()) return frame;
   const int socket = connection_.get();
-  if (!keeper::wait_for(socket, POLLIN, keeper::Clock::now() + kAnswer)) return frame;
+  if (!keeper::wait_for(socket, POLLIN, keeper::Clock::now() + kKeeperAnswer)) return frame;
   const auto until = keeper::Clock::now() + kWholeFrame;
   std::string head_bytes(sizeof(keeper::Head), '\0');
   if (!keeper::read_by(socket, head_bytes, until, &frame.file)) return frame;
   keeper::Head head;
   std::memcpy(&head, head_bytes.data(), sizeof head);
   // No answer is longer: what is larger is none of the keeper's.
-  if (head.bytes > kMostAnswer) return frame;
+  if (head.bytes > kMostKeeperAnswer) return frame;
   frame.kind = head.kind;
   frame.bytes.resize(head.bytes);
   frame.is_there = keeper::read_by(socket, frame.bytes, until);
@@ -121,30 +121,30 @@ std::optional<pid_t> Keeper::process() const {
 
 Fd Keeper::hello() {
   Frame frame = receive();
-  if (!frame.is_there || frame.kind != Word::hello || !frame.file) throw gone();
+  if (!frame.is_there || frame.kind != Word::hello || !frame.file) throw container_gone();
   return std::move(frame.file);
 }
 
 void Keeper::require_done(const std::string& what) {
   const Frame frame = receive();
-  if (!frame.is_there) throw gone();
+  if (!frame.is_there) throw container_gone();
   if (frame.kind == Word::done) return;
   throw failure("image-root", "cannot make `{}` in the container", what)
-      .because(errno_text(value_of<keeper::Failed>(frame.bytes).error));
+      .because(errno_text(value_from<keeper::Failed>(frame.bytes).error));
 }
 
 void Keeper::write(const std::string& path, std::string_view text, const keeper::FileHead& head) {
-  std::string bytes = bytes_of(head);
+  std::string bytes = object_bytes(head);
   add_text(bytes, path);
   bytes += text;
-  if (!send(Word::file, bytes)) throw gone();
+  if (!send(Word::file, bytes)) throw container_gone();
   require_done(path);
 }
 
 void Keeper::make_folder(const std::string& path, const keeper::FolderHead& head) {
-  std::string bytes = bytes_of(head);
+  std::string bytes = object_bytes(head);
   add_text(bytes, path);
-  if (!send(Word::folder, bytes)) throw gone();
+  if (!send(Word::folder, bytes)) throw container_gone();
   require_done(path);
 }
 
@@ -152,32 +152,32 @@ void Keeper::make_link(const std::string& path, const std::string& leads_to) {
   std::string bytes;
   add_text(bytes, path);
   add_text(bytes, leads_to);
-  if (!send(Word::link, bytes)) throw gone();
+  if (!send(Word::link, bytes)) throw container_gone();
   require_done(path);
 }
 
 void Keeper::set_mode(const std::string& path, std::uint32_t mode) {
-  std::string bytes = bytes_of(keeper::FileHead{mode, 0, 0});
+  std::string bytes = object_bytes(keeper::FileHead{mode, 0, 0});
   add_text(bytes, path);
-  if (!send(Word::mode, bytes)) throw gone();
+  if (!send(Word::mode, bytes)) throw container_gone();
   require_done(path);
 }
 
 std::optional<Keeper::Started> Keeper::start(const KeptProcess& process, keeper::Failed& problem) {
-  if (!send(Word::start, render_start(process), process.streams)) throw gone();
+  if (!send(Word::start, render_start(process), process.streams)) throw container_gone();
   Frame frame = receive();
-  if (!frame.is_there) throw gone();
+  if (!frame.is_there) throw container_gone();
   if (frame.kind == Word::started) {
     // Whoever speaks in the keeper's place gets no keyboard that nobody meant for it.
     const bool is_master = process.terminal && frame.file && ::isatty(frame.file.get()) == 1;
     return Started{is_master ? std::move(frame.file) : Fd{}};
   }
-  problem = value_of<keeper::Failed>(frame.bytes);
+  problem = value_from<keeper::Failed>(frame.bytes);
   return std::nullopt;
 }
 
 void Keeper::signal(int number) const {
-  (void)send(Word::signal, bytes_of(static_cast<std::int32_t>(number)));
+  (void)send(Word::signal, object_bytes(static_cast<std::int32_t>(number)));
 }
 
 Keeper Keeper::channel() const {
@@ -187,7 +187,7 @@ Keeper Keeper::channel() const {
   }
   Keeper ours{Fd{ends[0]}};
   const Fd theirs{ends[1]};
-  if (!send(Word::channel, "", {theirs.get()})) throw gone();
+  if (!send(Word::channel, "", {theirs.get()})) throw container_gone();
   return ours;
 }
 
@@ -200,9 +200,8 @@ bool Keeper::reset(const std::vector<std::string>& folders) {
 std::optional<Keeper::End> Keeper::ended() {
   const Frame frame = receive();
   if (!frame.is_there || frame.kind != Word::ended) return std::nullopt;
-  const auto use = value_of<keeper::Ended>(frame.bytes);
-  constexpr int kSignalled = 128;
-  if (WIFSIGNALED(use.status)) return End{{kSignalled + WTERMSIG(use.status), true}, use};
+  const auto use = value_from<keeper::Ended>(frame.bytes);
+  if (WIFSIGNALED(use.status)) return End{{kSignalBase + WTERMSIG(use.status), true}, use};
   return End{{WEXITSTATUS(use.status), false}, use};
 }
 

@@ -16,8 +16,8 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::seconds kStart{120};
-constexpr std::chrono::seconds kEnd{20};
+constexpr std::chrono::seconds kContainerStart{120};
+constexpr std::chrono::seconds kContainerEnd{20};
 constexpr std::chrono::seconds kAbandoned{1};
 
 /// By way of the open folder: an address holds 108 bytes, a path may be longer (unix(7)).
@@ -40,12 +40,12 @@ Fd listen_in(const fs::path& folder) {
 /// Ours, and no other that has its name.
 void remove_container(const ContainerEngine& engine, const EngineContainer& container) {
   try {
-    const Captured found = ask(engine, own_containers_words(container), kEnd);
+    const Captured found = ask(engine, own_containers_words(container), kContainerEnd);
     for (const std::string_view line : split(found.out, '\n')) {
       const std::string id{trim(line)};
       const bool is_id =
           !id.empty() && id.find_first_not_of("0123456789abcdef") == std::string::npos;
-      if (is_id) (void)ask(engine, remove_words(id), kEnd);
+      if (is_id) (void)ask(engine, remove_words(id), kContainerEnd);
     }
   } catch (const Error& error) {
     log::debug("removing the container: {}", error.what());
@@ -80,7 +80,7 @@ void KeptContainer::wait_for_keeper(const Fd& listener, const GuestWatch& watch)
                              {ended.get(), POLLIN, 0},
                              {watch.socket, 0, 0},
                              {watch.signals, POLLIN, 0}}};
-  const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(kStart);
+  const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(kContainerStart);
   const auto until = std::chrono::steady_clock::now() + most;
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -112,7 +112,7 @@ Error KeptContainer::not_started() const {
 KeptContainer::~KeptContainer() {
   keeper_.close();
   try {
-    if (client_->wait(is_abandoned_ ? kAbandoned : kEnd)) return;
+    if (client_->wait(is_abandoned_ ? kAbandoned : kContainerEnd)) return;
     log::debug("{} does not end the container by itself", engine_.name);
     remove_container(engine_, container_);
   } catch (const Error& error) {

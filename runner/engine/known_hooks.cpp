@@ -34,7 +34,7 @@ std::optional<ToolkitHook> toolkit_hook(const CdiHook& hook) {
 }
 
 /// Of `--NAME VALUE` and `--NAME=VALUE`, in order.
-std::vector<std::string> values_of(const ToolkitHook& hook, std::string_view name) {
+std::vector<std::string> option_values(const ToolkitHook& hook, std::string_view name) {
   const std::string word = "--" + std::string(name);
   std::vector<std::string> values;
   for (std::size_t i = 0; i < hook.options.size(); ++i) {
@@ -47,7 +47,7 @@ std::vector<std::string> values_of(const ToolkitHook& hook, std::string_view nam
 
 bool add_links(const ToolkitHook& hook, HookWork& work) {
   constexpr std::string_view kBetween = "::";
-  for (const std::string& value : values_of(hook, "link")) {
+  for (const std::string& value : option_values(hook, "link")) {
     const std::size_t at = value.find(kBetween);
     if (at == value.npos) return false;
     const std::string path = value.substr(at + kBetween.size());
@@ -60,24 +60,26 @@ bool add_links(const ToolkitHook& hook, HookWork& work) {
 bool add_modes(const ToolkitHook& hook, HookWork& work) {
   constexpr int kOctal = 8;
   constexpr std::uint32_t kMost = 07777;
-  const std::vector<std::string> modes = values_of(hook, "mode");
+  const std::vector<std::string> modes = option_values(hook, "mode");
   if (modes.size() != 1) return false;
   const std::string& text = modes.front();
   std::uint32_t mode = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, mode, kOctal);
   if (error != std::errc{} || rest != end || mode > kMost) return false;
-  for (std::string& path : values_of(hook, "path")) work.modes.push_back({std::move(path), mode});
+  for (std::string& path : option_values(hook, "path")) {
+    work.modes.push_back({std::move(path), mode});
+  }
   return true;
 }
 
-bool add(const CdiHook& hook, HookWork& work) {
+bool add_hook(const CdiHook& hook, HookWork& work) {
   const std::optional<ToolkitHook> known = toolkit_hook(hook);
   if (!known) return false;
   if (known->name == "create-symlinks") return add_links(*known, work);
   if (known->name == "chmod") return add_modes(*known, work);
   if (known->name == "update-ldcache") {
-    for (std::string& one : values_of(*known, "folder")) {
+    for (std::string& one : option_values(*known, "folder")) {
       work.library_folders.push_back(std::move(one));
     }
     return true;
@@ -95,7 +97,7 @@ bool add(const CdiHook& hook, HookWork& work) {
 HookWork work_of_hooks(const std::vector<CdiHook>& hooks) {
   HookWork work;
   for (const CdiHook& hook : hooks) {
-    if (add(hook, work)) continue;
+    if (add_hook(hook, work)) continue;
     const std::string words = hook.argv.empty() ? hook.path : join(hook.argv, " ");
     throw failure("no-device", "docker cannot give a container this device")
         .because(fmt::format("its CDI specification has the hook `{}` (`{}`), a program of this "

@@ -15,11 +15,11 @@ namespace {
 
 /// What is in a place: a mount, or a folder in memory (nullptr).
 using Places = std::map<std::string, const Mount*>;
-using Parts = std::deque<fs::path>;
+using PathParts = std::deque<fs::path>;
 
-constexpr mode_t kFolderMode = 0755;
-constexpr mode_t kFileMode = 0644;
-constexpr int kMostLinks = 40;  // as the kernel has it
+constexpr mode_t kLayerFolderMode = 0755;
+constexpr mode_t kLayerFileMode = 0644;
+constexpr int kMostSymlinks = 40;  // as the kernel has it
 
 /// The innermost one around `path` that is not at `except`.
 Places::const_iterator around(const Places& places, const std::string& path,
@@ -33,7 +33,7 @@ Places::const_iterator around(const Places& places, const std::string& path,
 }
 
 /// Owner and mode of a folder of `source` that the layer's `name` will be seen in the place of.
-void like(const fs::path& source, int folder, const fs::path& name) {
+void give_owner_and_mode(const fs::path& source, int folder, const fs::path& name) {
   struct stat status {};
   if (::lstat(source.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
   const Fd made{::openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
@@ -43,7 +43,8 @@ void like(const fs::path& source, int folder, const fs::path& name) {
 
 /// Folders and at the end what is to be mounted on, below `source`, or in the layer over it. No
 /// link is followed: there was none when we looked.
-void make(const fs::path& source, const fs::path& layer, const fs::path& below, bool is_folder) {
+void make_beneath(const fs::path& source, const fs::path& layer, const fs::path& below,
+                  bool is_folder) {
   const bool is_layered = !layer.empty();
   Fd at = open_file(is_layered ? layer : source, O_PATH | O_DIRECTORY);
   fs::path lower = source;
@@ -53,19 +54,19 @@ void make(const fs::path& source, const fs::path& layer, const fs::path& below, 
   };
   for (const fs::path& part : below.parent_path()) {
     lower /= part;
-    const bool is_new = ::mkdirat(at.get(), part.c_str(), kFolderMode) == 0;
+    const bool is_new = ::mkdirat(at.get(), part.c_str(), kLayerFolderMode) == 0;
     if (!is_new && errno != EEXIST) throw failed();
-    if (is_new && is_layered) like(lower, at.get(), part);
+    if (is_new && is_layered) give_owner_and_mode(lower, at.get(), part);
     Fd next{::openat(at.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
     if (!next) throw failed();
     at = std::move(next);
   }
   if (is_folder) {
-    if (::mkdirat(at.get(), name.c_str(), kFolderMode) != 0 && errno != EEXIST) throw failed();
+    if (::mkdirat(at.get(), name.c_str(), kLayerFolderMode) != 0 && errno != EEXIST) throw failed();
     return;
   }
   const Fd file{::openat(at.get(), name.c_str(),
-                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode)};
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kLayerFileMode)};
   if (!file && errno != EEXIST) throw failed();
 }
 
@@ -124,7 +125,7 @@ class Way {
   bool follow(const fs::path& link) {
     std::error_code error;
     const fs::path leads_to = fs::read_symlink(link, error);
-    if (error || ++links_ > kMostLinks) return false;
+    if (error || ++links_ > kMostSymlinks) return false;
     if (leads_to.is_absolute()) at_ = "/";
     const fs::path relative = leads_to.relative_path();
     rest_.insert(rest_.begin(), relative.begin(), relative.end());
@@ -144,7 +145,7 @@ class Way {
   const Places& places_;
   const std::string& target_;
   fs::path at_ = "/";
-  Parts rest_;
+  PathParts rest_;
   int links_ = 0;
   const Mount* mount_ = nullptr;
   fs::path absent_;
@@ -168,8 +169,9 @@ void make_mount_points(const EngineContainer& container, const std::vector<std::
     }
     std::error_code error;
     const auto layer = container.layers.find(way.mount().target);
-    make(way.mount().source, layer == container.layers.end() ? fs::path{} : layer->second.upper,
-         way.absent(), mount == nullptr || fs::is_directory(mount->source, error));
+    make_beneath(way.mount().source,
+                 layer == container.layers.end() ? fs::path{} : layer->second.upper, way.absent(),
+                 mount == nullptr || fs::is_directory(mount->source, error));
   }
 }
 

@@ -13,7 +13,7 @@
 namespace mlenv {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr const char* kOwnUser = "dev";
 
@@ -35,7 +35,7 @@ std::string user_of(const ImageConfig& image) {
 
 /// It stands among a mount's options, which commas part and quotes join, and where
 /// devcontainer.json's own `${...}` is understood.
-std::string folder_of(const ImageConfig& image) {
+std::string workspace_folder(const ImageConfig& image) {
   const std::string& folder = image.workdir;
   if (folder.empty() || folder == "/") return "/workspace";
   const bool fits = std::none_of(folder.begin(), folder.end(), [](char c) {
@@ -53,9 +53,9 @@ std::string engine_image(const DevContainer& container) {
   return container.name + "-devcontainer:latest";
 }
 
-Json customizations(const DevContainer& container) {
-  Json settings = Json::object();
-  Json extensions = Json::array();
+ordered_json customizations(const DevContainer& container) {
+  ordered_json settings = ordered_json::object();
+  ordered_json extensions = ordered_json::array();
   if (container.python) {
     settings["python.defaultInterpreterPath"] = *container.python;
     // The image's PATH leads to it as it is.
@@ -87,7 +87,7 @@ constexpr const char* kNewUserStep = R"sh(RUN sed -i '/^{0}:/d' /etc/passwd /etc
   mkdir -p /home/{0} && chown $user:$group /home/{0}
 )sh";
 
-constexpr const char* kScript = R"sh(#!/bin/sh
+constexpr const char* kStartScript = R"sh(#!/bin/sh
 # Gives the container engine the image that devcontainer.json names. Written by `mlenv export
 # devcontainer`; called before each start. What is there already is not made again.
 # MLENV_ENGINE names another engine than docker.
@@ -123,8 +123,8 @@ std::string devcontainer_user(const DevContainer& container) {
 }
 
 std::string devcontainer_json(const DevContainer& container) {
-  const std::string folder = folder_of(container.image);
-  Json json = {
+  const std::string folder = workspace_folder(container.image);
+  ordered_json settings = {
       {"name", container.name},
       {"initializeCommand", "sh .devcontainer/image.sh"},
       {"image", engine_image(container)},
@@ -139,9 +139,9 @@ std::string devcontainer_json(const DevContainer& container) {
       // Data loaders pass batches through /dev/shm; an engine's 64 MB are not enough.
       {"runArgs", {"--shm-size=8g"}},
   };
-  if (container.uses_gpus) json["hostRequirements"] = {{"gpu", "optional"}};
-  json["customizations"] = customizations(container);
-  return json.dump(2) + "\n";
+  if (container.uses_gpus) settings["hostRequirements"] = {{"gpu", "optional"}};
+  settings["customizations"] = customizations(container);
+  return settings.dump(2) + "\n";
 }
 
 std::string devcontainer_script(const DevContainer& container) {
@@ -149,7 +149,7 @@ std::string devcontainer_script(const DevContainer& container) {
   const std::string step = user_of(container.image).empty()
                                ? fmt::format(kNewUserStep, user, container.shell)
                                : fmt::format(kOwnUserStep, user);
-  return fmt::format(kScript, fmt::arg("digest", digest_line(container)),
+  return fmt::format(kStartScript, fmt::arg("digest", digest_line(container)),
                      fmt::arg("image", engine_image(container)), fmt::arg("step", step),
                      fmt::arg("user", user));
 }

@@ -22,53 +22,54 @@ namespace {
 using Form = JobScript::Form;
 using With = JobScript::With;
 
-Error cannot(const JobScript& script, std::string_view what) {
+Error unscriptable(const JobScript& script, std::string_view what) {
   constexpr const char* kForms[] = {"slurm", "ssh", "mpi"};
   return usage_error("bad-job", "{} cannot be in a script of `mlenv export {}`", what,
                      kForms[static_cast<int>(script.form)]);
 }
 
-void check(const JobScript& script) {
+void check_script(const JobScript& script) {
   const NodeCount& nodes = script.job.nodes;
   if (nodes.least != nodes.most) {
-    throw cannot(script, fmt::format("`--nodes {}`", text_of(nodes)))
+    throw unscriptable(script, fmt::format("`--nodes {}`", text_of(nodes)))
         .because("only mlenv's own controller goes on with fewer nodes")
         .hint(fmt::format("`--nodes {}`", nodes.most));
   }
   if (script.job.strategy == Strategy::mpi && script.form != Form::mpi) {
-    throw cannot(script, "a job by MPI")
+    throw unscriptable(script, "a job by MPI")
         .because("its containers reach each other by mlenv's controller")
         .hint("`mlenv export mpi`, where the site's mpirun starts the ranks");
   }
   if (script.job.roles.async) {
-    throw cannot(script, "`--async`")
+    throw unscriptable(script, "`--async`")
         .because("only mlenv's own controller starts one rank again by itself");
   }
   if (script.job.stall_timeout) {
-    throw cannot(script, "`--stall-timeout`")
+    throw unscriptable(script, "`--stall-timeout`")
         .because("only mlenv's own controller watches what ranks do");
   }
   if (script.job.preflight) {
-    throw cannot(script, "`--preflight`").hint("`mlenv preflight` measures the links beforehand");
+    throw unscriptable(script, "`--preflight`")
+        .hint("`mlenv preflight` measures the links beforehand");
   }
   if (script.job.options.rdma) {
-    throw cannot(script, "`--rdma`").hint("`mlenv run` passes these devices on");
+    throw unscriptable(script, "`--rdma`").hint("`mlenv run` passes these devices on");
   }
   if (script.with == With::pyxis && script.form != Form::slurm) {
-    throw cannot(script, "`--with pyxis`").because("pyxis is a plugin of Slurm's");
+    throw unscriptable(script, "`--with pyxis`").because("pyxis is a plugin of Slurm's");
   }
   if (script.with != With::builtin && script.form == Form::ssh) {
-    throw cannot(script, "`--with apptainer`")
+    throw unscriptable(script, "`--with apptainer`")
         .because("what is copied to nodes is what mlenv-node needs");
   }
   if (script.with != With::builtin && script.seed) {
-    throw cannot(script, fmt::format("`--deterministic` with `--with {}`",
-                                     script.with == With::pyxis ? "pyxis" : "apptainer"))
+    throw unscriptable(script, fmt::format("`--deterministic` with `--with {}`",
+                                           script.with == With::pyxis ? "pyxis" : "apptainer"))
         .because("it is mlenv-node that brings what is set, a file of Python's among it")
         .hint("leave `--with` out, or set the variables of docs/reproduce.md by `-e`");
   }
   if (script.with == With::pyxis && script.argv.empty()) {
-    throw cannot(script, "a job without a command").hint("say which, behind `--`");
+    throw unscriptable(script, "a job without a command").hint("say which, behind `--`");
   }
   if (script.form == Form::ssh && script.hosts.size() < nodes.most) {
     throw usage_error("bad-hosts", "the job needs {} nodes, and there are {} hosts", nodes.most,
@@ -223,7 +224,7 @@ std::string ssh_address(const Host& host) {
   return host.port == 0 ? text : text + ":" + std::to_string(host.port);
 }
 
-std::string hosts_of(const JobScript& script) {
+std::string hosts_part(const JobScript& script) {
   std::vector<std::string> hosts;
   std::vector<std::string> places;
   std::vector<std::string> addresses;
@@ -281,7 +282,7 @@ std::string settings(const JobScript& script) {
     if (!env.empty()) text += kGiveEnv;
   }
   text += bash_array("command", script.argv);
-  if (script.form != Form::slurm) text += hosts_of(script);
+  if (script.form != Form::slurm) text += hosts_part(script);
   if (script.form == Form::ssh) {
     std::vector<std::string> blobs = script.blobs;
     if (script.code) blobs.push_back(*script.code);
@@ -292,7 +293,7 @@ std::string settings(const JobScript& script) {
   return text;
 }
 
-std::string places(const JobScript& script) {
+std::string places_part(const JobScript& script) {
   std::string text = bash_heading("Where things are");
   text += files_of(script);
   text += fmt::format("ports={} # that each node needs\n", ports_needed(script.job));
@@ -323,14 +324,14 @@ std::string deadline(const JobScript& script) {
 }  // namespace
 
 std::string job_script(const JobScript& script) {
-  check(script);
+  check_script(script);
   std::string text = "#!/bin/bash\n";
   if (script.form == Form::slurm) text += directives(script);
   text += "#\n" + head(script) +
           "#\n# Settings and functions are used by shells on the nodes; what stands in single "
           "quotes is theirs.\n"
           "# shellcheck disable=SC2016,SC2034,SC2317\nset -euo pipefail\n";
-  text += deadline(script) + settings(script) + places(script);
+  text += deadline(script) + settings(script) + places_part(script);
   return text + (script.form == Form::ssh ? bash_by_ssh(script) : bash_by_launcher(script));
 }
 

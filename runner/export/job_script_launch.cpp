@@ -64,7 +64,7 @@ constexpr std::string_view kReadyOther = R"sh(
 make_ready() { describe_node "$(number 1)" "$(place)" "$(place)"; }
 )sh";
 
-constexpr std::string_view kState = R"sh(
+constexpr std::string_view kSharedState = R"sh(
 # What ranks leave for each other: on storage that all nodes share.
 state=$files/state-$job
 mkdir -p "$state"
@@ -86,7 +86,7 @@ mkdir "$state/code"
 tar -xf "$files/code.tar" -C "$state/code"
 )sh";
 
-constexpr std::string_view kRun = R"sh(
+constexpr std::string_view kLaunchRun = R"sh(
 # wait_for PROCESS: what started the others, and its status, though signals come meanwhile.
 wait_for() {
   local status=0
@@ -135,12 +135,6 @@ done
 exit "$status"
 )sh";
 
-std::string replaced(std::string text, std::string_view mark, std::string_view by) {
-  const std::size_t at = text.find(mark);
-  if (at != std::string::npos) text.replace(at, mark.size(), by);
-  return text;
-}
-
 /// Of srun, beside those that everywhere() has.
 std::string srun_words(const JobScript& script) {
   if (script.form != JobScript::Form::slurm) return "";
@@ -148,7 +142,7 @@ std::string srun_words(const JobScript& script) {
   return script.with == JobScript::With::pyxis ? words + " \"${options[@]}\"" : words;
 }
 
-std::string mount_text(const Mount& mount) {
+std::string mount_argument(const Mount& mount) {
   return mount.source.string() + ":" + mount.target + (mount.read_only ? ":ro" : "");
 }
 
@@ -160,7 +154,9 @@ std::string late_options(const JobScript& script) {
   if (script.with != JobScript::With::pyxis) return "";
   std::string text = "\nmounts=$state:$state\n";
   if (script.code) text += "mounts+=\",$state/code:\"" + shell_word(script.code_target) + "\n";
-  for (const Mount& one : script.mounts) text += "mounts+=," + shell_word(mount_text(one)) + "\n";
+  for (const Mount& one : script.mounts) {
+    text += "mounts+=," + shell_word(mount_argument(one)) + "\n";
+  }
   return text + "options+=(\"--container-mounts=$mounts\")\n";
 }
 
@@ -172,23 +168,23 @@ std::string bash_by_launcher(const JobScript& script) {
   std::string text = bash_heading("Nodes");
   text += slurm ? kSlurmPlace : kMpiPlace;
   text += bash_node(script);
-  text += builtin ? replaced(std::string(kReadyBuiltin), "@code@",
-                             script.code ? " \"code:$files/code.tar@$code\"" : "")
+  text += builtin ? replaced_once(std::string(kReadyBuiltin), "@code@",
+                                  script.code ? " \"code:$files/code.tar@$code\"" : "")
                   : std::string(kReadyOther);
   text += bash_heading("Ranks");
   text += bash_tell(script) + bash_rank(script) + bash_shipped(script);
   text += bash_heading("The job");
-  text += replaced(std::string(kState), "@giveenv@",
-                   script.env.empty() ? ""
-                                      : "chmod 700 \"$state\"\n"
-                                        "(umask 077 && give_env >\"$state/env\")\n");
+  text += replaced_once(std::string(kSharedState), "@giveenv@",
+                        script.env.empty() ? ""
+                                           : "chmod 700 \"$state\"\n"
+                                             "(umask 077 && give_env >\"$state/env\")\n");
   if (script.with == JobScript::With::apptainer) text += kSif;
   if (script.code && !builtin) text += kCodeFolder;
   text += late_options(script);
-  std::string run = replaced(std::string(kRun), "@srun@", srun_words(script));
+  std::string run = replaced_once(std::string(kLaunchRun), "@srun@", srun_words(script));
   // What mpirun makes of a signal says nothing of the ranks.
   constexpr std::string_view kEnded = "  if [ \"$ended\" -ne 0 ]; then status=$ended; fi\n";
-  return text + replaced(std::move(run), "@ended@", slurm ? "" : kEnded);
+  return text + replaced_once(std::move(run), "@ended@", slurm ? "" : kEnded);
 }
 
 }  // namespace mlenv::job

@@ -26,7 +26,7 @@ $2")"
 }
 )sh";
 
-constexpr std::string_view kReady = R"sh(
+constexpr std::string_view kSshReady = R"sh(
 # take_files: on a node: takes an image and code from standard input, a tar.
 take_files() {
   folder=$(mktemp -d "${XDG_CACHE_HOME:-$HOME/.cache}/mlenv/take.XXXXXX")
@@ -62,7 +62,7 @@ make_ready() {
 }
 )sh";
 
-constexpr std::string_view kRun = R"sh(
+constexpr std::string_view kSshRun = R"sh(
 state=$(mktemp -d)
 trap 'rm -rf "$state"' EXIT
 alive='' # as long as this descriptor is open ranks run: they end with this script, however it ends
@@ -159,21 +159,15 @@ done
 exit "$status"
 )sh";
 
-std::string replaced(std::string text, std::string_view mark, std::string_view by) {
-  const std::size_t at = text.find(mark);
-  if (at != std::string::npos) text.replace(at, mark.size(), by);
-  return text;
-}
-
 std::string rank_here(const JobScript& script) {
-  return replaced(R"sh(
+  return replaced_once(R"sh(
 # rank_here RANK: on its node. It ends with the connection, also with one that has fallen silent.
 rank_here() {
 @takeenv@  options+=(--while-open --silence "$silence")
   start_rank "$1"
 }
 )sh",
-                  "@takeenv@", script.env.empty() ? "" : "  take_env\n");
+                       "@takeenv@", script.env.empty() ? "" : "  take_env\n");
 }
 
 }  // namespace
@@ -183,19 +177,19 @@ std::string bash_by_ssh(const JobScript& script) {
   text += kHosts;
   text += bash_node(script);
   text += "\naddress_of_ssh() { echo \"${SSH_CONNECTION:-}\" | cut -d' ' -f3; }\n";
-  std::string ready = replaced(std::string(kReady), "@code@",
-                               script.code ? " \"code:$folder/code.tar@$code\"" : "");
-  ready =
-      replaced(ready, "@lackcode@", script.code ? "      \"$code\") members+=(code.tar) ;;\n" : "");
+  std::string ready = replaced_once(std::string(kSshReady), "@code@",
+                                    script.code ? " \"code:$folder/code.tar@$code\"" : "");
+  ready = replaced_once(ready, "@lackcode@",
+                        script.code ? "      \"$code\") members+=(code.tar) ;;\n" : "");
   text += ready;
   text += bash_heading("Ranks");
   text += bash_tell(script) + bash_rank(script) + rank_here(script) + bash_shipped(script);
   text += bash_heading("The job");
   const bool several = script.job.nodes.most * script.job.ranks_per_node > 1;
   std::string run =
-      replaced(std::string(kRun), "@label@", several ? "sed -u \"s/^/$1: /\"" : "cat");
-  run = replaced(std::move(run), "@giveenv@", script.env.empty() ? "" : "give_env && ");
-  return text + replaced(std::move(run), "@essential@", bash_essential(script, "return"));
+      replaced_once(std::string(kSshRun), "@label@", several ? "sed -u \"s/^/$1: /\"" : "cat");
+  run = replaced_once(std::move(run), "@giveenv@", script.env.empty() ? "" : "give_env && ");
+  return text + replaced_once(std::move(run), "@essential@", bash_essential(script, "return"));
 }
 
 }  // namespace mlenv::job

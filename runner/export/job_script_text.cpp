@@ -30,7 +30,7 @@ constexpr std::string_view kTorch = R"sh(
   )
 )sh";
 
-constexpr std::string_view kJax = R"sh(
+constexpr std::string_view kTellJax = R"sh(
   # jax.distributed.initialize() asks the clusters that it knows: Slurm's words need no server.
   told+=(
     "JAX_COORDINATOR_ADDRESS=${addresses[0]}:$((port + 1))" "JAX_COORDINATOR_PORT=$((port + 1))"
@@ -123,7 +123,7 @@ take_described() {
 }
 )sh";
 
-constexpr std::string_view kProgram = R"sh(
+constexpr std::string_view kTakeProgram = R"sh(
 # program: where mlenv-node lies on a node, under its own digest.
 program() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/mlenv/node/$mlenv_node/mlenv-node"; }
 whole() { echo "$mlenv_node  $1" | sha256sum --check --status 2>/dev/null; }
@@ -223,7 +223,7 @@ take_env() {
 }
 )sh";
 
-std::string replaced(std::string text, std::string_view mark, std::string_view by) {
+std::string replaced_each(std::string text, std::string_view mark, std::string_view by) {
   for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += by.size()) {
     text.replace(at, mark.size(), by);
   }
@@ -284,6 +284,12 @@ std::string bash_array(std::string_view name, const std::vector<BashWord>& words
   return text + ")\n";
 }
 
+std::string replaced_once(std::string text, std::string_view mark, std::string_view by) {
+  const std::size_t at = text.find(mark);
+  if (at != std::string::npos) text.replace(at, mark.size(), by);
+  return text;
+}
+
 std::string bash_heading(std::string_view text) {
   constexpr std::size_t kWidth = 94;
   return fmt::format("\n# --- {} {}\n", text, std::string(kWidth - text.size(), '-'));
@@ -310,16 +316,16 @@ std::string bash_tell(const JobScript& script) {
     text += "  told+=(" + shell_word("MLENV_CHECKPOINTS=" + job.checkpoints->target) + ")\n";
   }
   if (frameworks && job.framework == Framework::torch) text += kTorch;
-  if (jax) text += kJax;
+  if (jax) text += kTellJax;
   if (tensorflow) {
-    text += jax ? replaced(std::string(kTensorflow), "port + 1 +", "port + 2 +") : kTensorflow;
+    text += jax ? replaced_each(std::string(kTensorflow), "port + 1 +", "port + 2 +") : kTensorflow;
   }
   return text + "}\n";
 }
 
 std::string bash_node(const JobScript& script) {
   std::string text{kNode};
-  if (script.with == JobScript::With::builtin) text += kProgram;
+  if (script.with == JobScript::With::builtin) text += kTakeProgram;
   return text;
 }
 
@@ -330,20 +336,21 @@ std::string bash_rank(const JobScript& script) {
       text = kStartPyxis;
       break;
     case JobScript::With::apptainer:
-      text = replaced(std::string(kStartApptainer), "@verb@", script.argv.empty() ? "run" : "exec");
+      text = replaced_each(std::string(kStartApptainer), "@verb@",
+                           script.argv.empty() ? "run" : "exec");
       break;
     default:
-      text = replaced(std::string(kStartBuiltin), "@mpi@",
-                      script.form == JobScript::Form::mpi ? kPassMpi : "");
+      text = replaced_each(std::string(kStartBuiltin), "@mpi@",
+                           script.form == JobScript::Form::mpi ? kPassMpi : "");
   }
   const bool env = !script.env.empty();
-  text = replaced(replaced(std::move(text), "@envfd@", env ? " --env-fd 9" : ""), "@env@",
-                  env ? " 9< <(give_env)" : "");
+  text = replaced_each(replaced_each(std::move(text), "@envfd@", env ? " --env-fd 9" : ""), "@env@",
+                       env ? " 9< <(give_env)" : "");
   if (env) text = std::string(kTakeEnv) + text;
   if (script.form == JobScript::Form::ssh) return text;
   std::string main =
-      replaced(std::string(kRankMain), "@takeenv@", env ? "  take_env <\"$state/env\"\n" : "");
-  return text + replaced(std::move(main), "@essential@", bash_essential(script, "exit 1"));
+      replaced_each(std::string(kRankMain), "@takeenv@", env ? "  take_env <\"$state/env\"\n" : "");
+  return text + replaced_each(std::move(main), "@essential@", bash_essential(script, "exit 1"));
 }
 
 std::string bash_essential(const JobScript& script, std::string_view then) {
@@ -353,8 +360,8 @@ std::string bash_essential(const JobScript& script, std::string_view then) {
   for (const RankRole& one : roles_of(script.job, script.job.nodes.most)) {
     if (one.role == role) ++count;
   }
-  std::string text = replaced(std::string(kEssential), "@role@", role);
-  return replaced(replaced(text, "@count@", std::to_string(count)), "@then@", then);
+  std::string text = replaced_each(std::string(kEssential), "@role@", role);
+  return replaced_each(replaced_each(text, "@count@", std::to_string(count)), "@then@", then);
 }
 
 std::string bash_shipped(const JobScript& script) {

@@ -23,6 +23,8 @@ struct BashWord {
 std::string bash_array(std::string_view name, const std::vector<BashWord>& words);
 /// The same of words that are all quoted.
 std::string bash_array(std::string_view name, const std::vector<std::string>& words);
+/// With the first `mark`, if there is one, replaced.
+std::string replaced_once(std::string text, std::string_view mark, std::string_view by);
 /// A line that divides parts of a script.
 std::string bash_heading(std::string_view text);
 

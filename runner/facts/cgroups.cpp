@@ -11,7 +11,7 @@ namespace mlenv {
 namespace {
 
 /// This process's place in a hierarchy, as /proc/self/cgroup has it.
-struct Place {
+struct GroupPlace {
   bool unified = false;  ///< v2's
   std::string path;
 };
@@ -22,22 +22,22 @@ bool is_listed(std::string_view list, std::string_view word) {
 }
 
 /// A v1 hierarchy that has the controller, else v2's; nullopt: no hierarchy has it.
-std::optional<Place> place_of(std::string_view groups, std::string_view controller) {
-  std::optional<Place> unified;
+std::optional<GroupPlace> group_place(std::string_view groups, std::string_view controller) {
+  std::optional<GroupPlace> unified;
   for (const std::string_view line : split(groups, '\n')) {
     const std::size_t first = line.find(':');  // ID:CONTROLLERS:PATH
     const std::size_t second = first == line.npos ? first : line.find(':', first + 1);
     if (second == line.npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string path(line.substr(second + 1));
-    if (!controller.empty() && is_listed(controllers, controller)) return Place{false, path};
-    if (controllers.empty()) unified = Place{true, path};
+    if (!controller.empty() && is_listed(controllers, controller)) return GroupPlace{false, path};
+    if (controllers.empty()) unified = GroupPlace{true, path};
   }
   return unified;
 }
 
-const MountLine* mount_of(const std::vector<MountLine>& lines, const Place& place,
-                          std::string_view controller) {
+const MountLine* cgroup_mount(const std::vector<MountLine>& lines, const GroupPlace& place,
+                              std::string_view controller) {
   const auto found = std::find_if(lines.begin(), lines.end(), [&](const MountLine& one) {
     return place.unified ? one.type == "cgroup2"
                          : one.type == "cgroup" && is_listed(one.super_options, controller);
@@ -85,10 +85,10 @@ Fact<CgroupFolders> cgroup_folders(const FactSources& from, const CgroupView& vi
       controller.empty() ? "cgroup" : fmt::format("cgroup of `{}`", controller);
   const auto& [groups, mounted] = view;
   if (!groups) return unknown<CgroupFolders>(groups.source);
-  const std::optional<Place> place = place_of(*groups, controller);
+  const std::optional<GroupPlace> place = group_place(*groups, controller);
   if (!place) return known(CgroupFolders{}, fmt::format("{}: no {}", groups.source, what));
   if (!mounted) return unknown<CgroupFolders>(mounted.source);
-  const MountLine* const mount = mount_of(*mounted, *place, controller);
+  const MountLine* const mount = cgroup_mount(*mounted, *place, controller);
   if (mount == nullptr) {
     return unknown<CgroupFolders>(fmt::format("the {} is mounted nowhere here", what));
   }

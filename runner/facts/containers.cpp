@@ -13,21 +13,21 @@
 namespace mlenv {
 namespace {
 
-struct Known {
+struct KnownEngine {
   std::string_view name;
   std::string_view asks;  ///< the word that makes it tell its version
 };
-constexpr std::array<Known, 11> kEngines = {{{"apptainer", "--version"},
-                                             {"buildah", "--version"},
-                                             {"containerd", "--version"},
-                                             {"crun", "--version"},
-                                             {"docker", "--version"},
-                                             {"enroot", "version"},
-                                             {"nerdctl", "--version"},
-                                             {"nvidia-ctk", "--version"},
-                                             {"podman", "--version"},
-                                             {"runc", "--version"},
-                                             {"singularity", "--version"}}};
+constexpr std::array<KnownEngine, 11> kKnownEngines = {{{"apptainer", "--version"},
+                                                        {"buildah", "--version"},
+                                                        {"containerd", "--version"},
+                                                        {"crun", "--version"},
+                                                        {"docker", "--version"},
+                                                        {"enroot", "version"},
+                                                        {"nerdctl", "--version"},
+                                                        {"nvidia-ctk", "--version"},
+                                                        {"podman", "--version"},
+                                                        {"runc", "--version"},
+                                                        {"singularity", "--version"}}};
 
 /// The first word that starts with a number and has a dot: `28.2.2,` of `Docker version 28.2.2,`.
 std::optional<std::string> version_in(std::string_view text) {
@@ -41,17 +41,17 @@ std::optional<std::string> version_in(std::string_view text) {
   return std::nullopt;
 }
 
-using Names = std::vector<std::string>;
+using DeviceNames = std::vector<std::string>;
 
 void read_json(const Text& text, CdiFile& file) {
   const nlohmann::json root = parse_json(*text, file.path);
   file.kind = known(root.at("kind").get<std::string>(), text.source);
-  Names names;
+  DeviceNames names;
   for (const auto& device : root.at("devices")) names.push_back(device.at("name"));
   file.devices = known(std::move(names), text.source);
 }
 
-const YamlNode* member(const YamlNode& map, std::string_view key) {
+const YamlNode* yaml_member(const YamlNode& map, std::string_view key) {
   for (const YamlMember& one : map.members) {
     if (one.key.text == key) return &one.value;
   }
@@ -64,16 +64,16 @@ void read_yaml(const Text& text, CdiFile& file) {
     const std::string why =
         document.mistakes.empty() ? "not understood" : document.mistakes.front().message;
     file.kind = unknown<std::string>(text.source + ": " + why);
-    file.devices = unknown<Names>(file.kind.source);
+    file.devices = unknown<DeviceNames>(file.kind.source);
     return;
   }
-  const YamlNode* const kind = member(document.root, "kind");
+  const YamlNode* const kind = yaml_member(document.root, "kind");
   if (kind != nullptr) file.kind = known(kind->text, text.source);
-  const YamlNode* const devices = member(document.root, "devices");
+  const YamlNode* const devices = yaml_member(document.root, "devices");
   if (devices == nullptr) return;
-  Names names;
+  DeviceNames names;
   for (const YamlNode& device : devices->items) {
-    const YamlNode* const name = member(device, "name");
+    const YamlNode* const name = yaml_member(device, "name");
     if (name == nullptr) return;
     names.push_back(name->text);
   }
@@ -84,7 +84,7 @@ void read_yaml(const Text& text, CdiFile& file) {
 CdiFile cdi_file(const FactSources& from, const fs::path& path) {
   const Text text = file_text(from, path);
   const std::string why = text ? text.source + ": not understood" : text.source;
-  CdiFile file{path.string(), unknown<std::string>(why), unknown<Names>(why)};
+  CdiFile file{path.string(), unknown<std::string>(why), unknown<DeviceNames>(why)};
   if (!text) return file;
   if (path.extension() != ".json") {
     read_yaml(text, file);
@@ -94,7 +94,7 @@ CdiFile cdi_file(const FactSources& from, const fs::path& path) {
     read_json(text, file);
   } catch (const Error& error) {
     file.kind = unknown<std::string>(error.what());
-    file.devices = unknown<Names>(error.what());
+    file.devices = unknown<DeviceNames>(error.what());
   } catch (const nlohmann::json::exception&) {  // what was read before it stays
   }
   return file;
@@ -108,7 +108,7 @@ Text engine_version(const FactSources& from, const std::string& program, const s
 
 Fact<std::vector<Engine>> probe_engines(const FactSources& from) {
   std::vector<Engine> engines;
-  for (const Known& one : kEngines) {
+  for (const KnownEngine& one : kKnownEngines) {
     if (const auto path = from.find(one.name)) {
       Engine engine{std::string(one.name), path->string(), {}};
       engine.version = engine_version(from, engine.path, std::string(one.asks));

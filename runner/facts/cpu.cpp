@@ -9,14 +9,12 @@
 namespace mlenv {
 namespace {
 
-using Words = std::vector<std::string_view>;
-
 void flag_facts(const Text& info, CpuFacts& facts) {
   Text line = named_value(info, "flags", ':');
   const bool is_x86 = line.value.has_value();
   if (!is_x86) line = named_value(info, "Features", ':');
   facts.flags = derived<std::vector<std::string>>(line, [](const std::string& text) {
-    const Words words = words_of(text);
+    const std::vector<std::string_view> words = words_of(text);
     std::vector<std::string> found;
     for (const std::string_view flag : watched_cpu_flags()) {
       if (std::find(words.begin(), words.end(), flag) != words.end()) found.emplace_back(flag);
@@ -56,7 +54,7 @@ void count_processors(const FactSources& from, const Text& info, CpuFacts& facts
       from.usable_processors ? from.usable_processors() : unknown<std::uint64_t>("not recorded");
 }
 
-constexpr std::uint64_t kMilli = 1000;
+constexpr std::uint64_t kMillicores = 1000;
 
 /// `max 100000`, `150000 100000` of cpu.max; a quota of -1 in v1.
 std::optional<Limit> quota(std::string_view allowed, std::string_view period) {
@@ -64,7 +62,7 @@ std::optional<Limit> quota(std::string_view allowed, std::string_view period) {
   const auto most = number_of(allowed);
   const auto each = number_of(period);
   if (!most || !each || *each == 0) return std::nullopt;
-  return Limit{*most * kMilli / *each};
+  return Limit{*most * kMillicores / *each};
 }
 
 Fact<Limit> cpu_limit(const FactSources& from) {
@@ -74,7 +72,7 @@ Fact<Limit> cpu_limit(const FactSources& from) {
     const Text text = file_text(from, file);
     if (!text) return unknown<Limit>(text.source);
     const Text period = unified ? Text{} : file_text(from, folder / "cpu.cfs_period_us");
-    Words words = words_of(*text);
+    std::vector<std::string_view> words = words_of(*text);
     if (!unified) words.push_back(period.value ? std::string_view(*period.value) : "");
     const auto limit = words.size() == 2 ? quota(words[0], words[1]) : std::nullopt;
     return limit ? known(*limit, text.source) : unknown<Limit>(text.source + ": not understood");

@@ -41,7 +41,7 @@ constexpr std::array<std::string_view, 8> kLevel1 = {"cmov", "cx8",     "fpu", "
                                                      "mmx",  "syscall", "sse", "sse2"};
 
 template <std::size_t N>
-bool has(const std::array<std::string_view, N>& flags, std::string_view flag) {
+bool has_flag(const std::array<std::string_view, N>& flags, std::string_view flag) {
   return std::find(flags.begin(), flags.end(), flag) != flags.end();
 }
 
@@ -66,8 +66,8 @@ std::string cpu_level_of(const std::vector<std::string_view>& flags) {
 bool level_has_flag(std::string_view level, std::string_view flag) {
   if (!level.starts_with("x86-64-v")) return false;
   const char number = level.back();
-  return has(kLevel1, flag) || (number >= '2' && has(kLevel2, flag)) ||
-         (number >= '3' && has(kLevel3, flag)) || (number >= '4' && has(kLevel4, flag));
+  return has_flag(kLevel1, flag) || (number >= '2' && has_flag(kLevel2, flag)) ||
+         (number >= '3' && has_flag(kLevel3, flag)) || (number >= '4' && has_flag(kLevel4, flag));
 }
 
 }  // namespace mlenv

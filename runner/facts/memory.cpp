@@ -6,14 +6,14 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kKibi = 1024;
+constexpr std::uint64_t kBytesPerKib = 1024;
 
 /// `65808988 kB`
-std::optional<std::uint64_t> bytes_of(std::string_view text) {
+std::optional<std::uint64_t> parsed_bytes(std::string_view text) {
   const auto words = words_of(text);
   if (words.size() != 2 || words[1] != "kB") return std::nullopt;
   const auto number = number_of(words[0]);
-  return number ? std::optional(*number * kKibi) : std::nullopt;
+  return number ? std::optional(*number * kBytesPerKib) : std::nullopt;
 }
 
 Fact<std::vector<NumaNode>> numa(const FactSources& from) {
@@ -29,7 +29,7 @@ Fact<std::vector<NumaNode>> numa(const FactSources& from) {
           node.memory_bytes =
               derived<std::uint64_t>(named_value(file_text(from, folder / name / "meminfo"),
                                                  "Node " + std::to_string(*id) + " MemTotal", ':'),
-                                     bytes_of);
+                                     parsed_bytes);
           nodes.push_back(std::move(node));
         }
         std::sort(nodes.begin(), nodes.end(),
@@ -39,7 +39,7 @@ Fact<std::vector<NumaNode>> numa(const FactSources& from) {
 }
 
 /// v1 writes the largest number of whole pages where nothing is limited.
-constexpr std::uint64_t kUnlimited = 0x7ffffffffffff000 - 0x10000;
+constexpr std::uint64_t kUnlimitedBytes = 0x7ffffffffffff000 - 0x10000;
 
 Fact<Limit> memory_limit(const FactSources& from) {
   return least_limit(from, "memory", [&](const fs::path& folder, bool unified) {
@@ -47,7 +47,7 @@ Fact<Limit> memory_limit(const FactSources& from) {
     if (!present(from, file)) return known(Limit{}, file.string());
     return derived<Limit>(file_text(from, file), [](const std::string& text) {
       const auto most = number_of(text);
-      if (text == "max" || (most && *most >= kUnlimited)) return std::optional(Limit{});
+      if (text == "max" || (most && *most >= kUnlimitedBytes)) return std::optional(Limit{});
       return most ? std::optional(Limit{most}) : std::nullopt;
     });
   });
@@ -58,7 +58,7 @@ Fact<Limit> memory_limit(const FactSources& from) {
 MemoryFacts probe_memory(const FactSources& from) {
   const Text info = file_text(from, "/proc/meminfo");
   const auto line = [&](std::string_view name) {
-    return derived<std::uint64_t>(named_value(info, name, ':'), bytes_of);
+    return derived<std::uint64_t>(named_value(info, name, ':'), parsed_bytes);
   };
   MemoryFacts facts;
   facts.total_bytes = line("MemTotal");

@@ -13,13 +13,13 @@
 namespace mlenv {
 namespace {
 
-using Names = std::vector<std::string>;
-constexpr std::string_view kReexec = "__facts";
+using NameList = std::vector<std::string>;
+constexpr std::string_view kFactsReexec = "__facts";
 constexpr const char* kVersionFile = "/proc/driver/nvidia/version";
 
 /// Takes what is still unknown from the next that was asked; reasons are kept beside each other.
 template <class T>
-void fill(Fact<T>& into, const Fact<T>& other) {
+void fill_unknown(Fact<T>& into, const Fact<T>& other) {
   if (into) return;
   if (other) {
     into = other;
@@ -28,14 +28,14 @@ void fill(Fact<T>& into, const Fact<T>& other) {
   }
 }
 
-void fill(GpuAnswers& into, const GpuAnswers& other) {
-  fill(into.user_driver, other.user_driver);
-  fill(into.cuda_version, other.cuda_version);
-  fill(into.cuda_status, other.cuda_status);
-  fill(into.dma_buf, other.dma_buf);
-  fill(into.gpus, other.gpus);
-  fill(into.paths, other.paths);
-  fill(into.mig_devices, other.mig_devices);
+void fill_unknown(GpuAnswers& into, const GpuAnswers& other) {
+  fill_unknown(into.user_driver, other.user_driver);
+  fill_unknown(into.cuda_version, other.cuda_version);
+  fill_unknown(into.cuda_status, other.cuda_status);
+  fill_unknown(into.dma_buf, other.dma_buf);
+  fill_unknown(into.gpus, other.gpus);
+  fill_unknown(into.paths, other.paths);
+  fill_unknown(into.mig_devices, other.mig_devices);
 }
 
 Facts as_facts(const GpuAnswers& answers) {
@@ -52,13 +52,14 @@ Facts as_facts(const GpuAnswers& answers) {
 
 /// In a process that is killed when a sick driver holds it.
 GpuAnswers asked_aside(const FactSources& from, const std::string& library) {
-  return answers_of(from.ask({own_executable().string(), std::string(kReexec), library}), library);
+  return answers_of(from.ask({own_executable().string(), std::string(kFactsReexec), library}),
+                    library);
 }
 
 /// The kernel module's own list.
 Fact<std::vector<Gpu>> gpus_of_proc(const FactSources& from) {
   const fs::path folder = "/proc/driver/nvidia/gpus";
-  return derived<std::vector<Gpu>>(names_in(from, folder), [&](const Names& addresses) {
+  return derived<std::vector<Gpu>>(names_in(from, folder), [&](const NameList& addresses) {
     std::vector<Gpu> gpus;
     for (const std::string& address : addresses) {
       const Text text = file_text(from, folder / address / "information");
@@ -80,8 +81,8 @@ Fact<std::vector<Gpu>> gpus_of_proc(const FactSources& from) {
 /// display controllers, 3D ones among them).
 Texts pci_devices(const FactSources& from, std::string_view wanted) {
   const fs::path folder = "/sys/bus/pci/devices";
-  return derived<Names>(names_in(from, folder), [&](const Names& addresses) {
-    Names found;
+  return derived<NameList>(names_in(from, folder), [&](const NameList& addresses) {
+    NameList found;
     for (const std::string& address : addresses) {
       const Text vendor = file_text(from, folder / address / "vendor");
       const Text kind = file_text(from, folder / address / "class");
@@ -109,7 +110,7 @@ Truth open_module(const FactSources& from, const Text& driver) {
   return unknown<bool>(version.source);
 }
 
-Truth loaded(const FactSources& from, const Names& modules) {
+Truth loaded(const FactSources& from, const NameList& modules) {
   for (const std::string& name : modules) {
     const std::string path = "/sys/module/" + name;
     if (present(from, path)) return known(true, path);
@@ -125,7 +126,7 @@ Truth device_nodes(const FactSources& from) {
 }
 
 Truth running(const Texts& programs, std::string_view name) {
-  return derived<bool>(programs, [&](const Names& names) {
+  return derived<bool>(programs, [&](const NameList& names) {
     return std::optional(std::binary_search(names.begin(), names.end(), name));
   });
 }
@@ -147,7 +148,7 @@ Truth nvswitch(const FactSources& from) {
   if (devices && !devices->empty()) return known(true, devices.source);
   constexpr std::string_view kOtherBridge = "0x0680";
   return derived<bool>(pci_devices(from, kOtherBridge),
-                       [](const Names& found) { return std::optional(!found.empty()); });
+                       [](const NameList& found) { return std::optional(!found.empty()); });
 }
 
 }  // namespace
@@ -230,14 +231,14 @@ void probe_nvidia(const FactSources& from, Facts& into) {
   } else {
     if (from.live()) {
       answers = asked_aside(from, "nvml");
-      fill(answers, asked_aside(from, "cuda"));
+      fill_unknown(answers, asked_aside(from, "cuda"));
     }
-    if (!answers.gpus || !answers.cuda_version) fill(answers, ask_nvidia_smi(from));
-    fill(answers.gpus, gpus_of_proc(from));
+    if (!answers.gpus || !answers.cuda_version) fill_unknown(answers, ask_nvidia_smi(from));
+    fill_unknown(answers.gpus, gpus_of_proc(from));
     if (!from.live()) {
-      fill(answers.cuda_status, unknown<std::uint64_t>("not recorded"));
-      fill(answers.dma_buf, unknown<bool>("not recorded"));
-      fill(answers.mig_devices, unknown<std::vector<MigDevice>>("not recorded"));
+      fill_unknown(answers.cuda_status, unknown<std::uint64_t>("not recorded"));
+      fill_unknown(answers.dma_buf, unknown<bool>("not recorded"));
+      fill_unknown(answers.mig_devices, unknown<std::vector<MigDevice>>("not recorded"));
     }
   }
   facts.user_driver = answers.user_driver;
@@ -251,7 +252,7 @@ void probe_nvidia(const FactSources& from, Facts& into) {
 }
 
 std::optional<int> facts_main(int argc, char** argv) {
-  if (argc != 3 || argv[1] != kReexec) return std::nullopt;
+  if (argc != 3 || argv[1] != kFactsReexec) return std::nullopt;
   const std::string_view library = argv[2];
   // The libraries, and what they load, may print: that goes to stderr, the answer alone to stdout.
   const Fd answer{::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};

@@ -15,6 +15,13 @@ namespace mlenv::nvidia {
 using Status = int;    // nvmlReturn_t, CUresult
 using Device = void*;  // nvmlDevice_t
 
+// nvmlMemory_t
+struct MemoryInfo {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+
 using GetText = Status(Device, char*, unsigned);
 using GetSystemText = Status(char*, unsigned);
 using GetNumber = Status(Device, unsigned*);

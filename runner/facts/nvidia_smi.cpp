@@ -10,16 +10,16 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
-constexpr std::string_view kFields =
+constexpr std::uint64_t kBytesPerMib = std::uint64_t{1} << 20;
+constexpr std::string_view kQueryFields =
     "index,name,uuid,pci.bus_id,memory.total,mig.mode.current,ecc.mode.current,persistence_mode,"
     "pcie.link.gen.max,pcie.link.width.max";
 constexpr std::size_t kFieldCount = 10;
 
 /// One cell; nvidia-smi writes `[N/A]`, `[Not Supported]`, `[Unknown Error]` where it has no value.
-class Row {
+class SmiRow {
  public:
-  Row(std::string_view line, std::string source) : source_(std::move(source)) {
+  SmiRow(std::string_view line, std::string source) : source_(std::move(source)) {
     for (const std::string_view cell : split(line, ',')) cells_.push_back(trim(cell));
   }
   std::size_t size() const { return cells_.size(); }
@@ -74,13 +74,13 @@ Fact<std::vector<Gpu>> gpus_of_csv(const Text& csv, bool with_capability) {
         std::vector<Gpu> gpus;
         for (const std::string_view line : split(text, '\n')) {
           if (trim(line).empty()) continue;
-          const Row row(line, "nvidia-smi");
+          const SmiRow row(line, "nvidia-smi");
           if (row.size() != kFieldCount + (with_capability ? 1 : 0)) return std::nullopt;
           const Number index = row.number(0);
           if (!index) return std::nullopt;
           Gpu gpu{*index, row.text(1), row.text(2), row.text(3), {}, {}, {}, {}, {}, {}, {}, {}};
           gpu.memory_bytes = derived<std::uint64_t>(
-              row.number(4), [](std::uint64_t mebi) { return std::optional(mebi * kMebi); });
+              row.number(4), [](std::uint64_t mebi) { return std::optional(mebi * kBytesPerMib); });
           gpu.mig = row.enabled(5);
           gpu.ecc = row.enabled(6);
           gpu.persistence = row.enabled(7);
@@ -129,10 +129,10 @@ Fact<std::vector<MigDevice>> parts_of(const Fact<std::vector<Gpu>>& gpus) {
 
 GpuAnswers ask_nvidia_smi(const FactSources& from) {
   GpuAnswers answers;
-  Text csv = query(from, std::string(kFields) + ",compute_cap");
+  Text csv = query(from, std::string(kQueryFields) + ",compute_cap");
   // Drivers before 510 do not know that field.
   const bool with_capability = csv || csv.source.find("compute_cap\" is not") == std::string::npos;
-  if (!with_capability) csv = query(from, std::string(kFields));
+  if (!with_capability) csv = query(from, std::string(kQueryFields));
   answers.gpus = gpus_of_csv(csv, with_capability);
   answers.mig_devices = parts_of(answers.gpus);
   if (!csv) {

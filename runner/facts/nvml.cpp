@@ -10,15 +10,9 @@ namespace {
 
 using nvidia::Calls;
 using nvidia::Device;
+using nvidia::MemoryInfo;
 using nvidia::PciInfo;
 using nvidia::Status;
-
-// nvmlMemory_t
-struct Memory {
-  unsigned long long total;
-  unsigned long long free;
-  unsigned long long used;
-};
 
 Text pci_address(const Calls& nvml, Device device) {
   PciInfo info{};
@@ -38,8 +32,8 @@ Text compute_capability(const Calls& nvml, Device device) {
 
 Number memory_of(const Calls& nvml, Device device) {
   constexpr const char* kName = "nvmlDeviceGetMemoryInfo";
-  Memory memory{};
-  const auto wrong = nvml.failure<Status(Device, Memory*)>(kName, device, &memory);
+  MemoryInfo memory{};
+  const auto wrong = nvml.failure<Status(Device, MemoryInfo*)>(kName, device, &memory);
   return wrong ? unknown<std::uint64_t>(*wrong) : known<std::uint64_t>(memory.total, kName);
 }
 
@@ -60,14 +54,14 @@ std::vector<MigDevice> mig_devices_of(const Calls& nvml, Device device, std::uin
   return found;
 }
 
-struct Asked {
+struct AskedDevice {
   Gpu gpu;
   Device device = nullptr;
   Fact<nvidia::Links> links;
 };
 
-Asked ask_device(const Calls& nvml, Device device, std::uint64_t index) {
-  Asked asked{{}, device, nvidia::links_of(nvml, device)};
+AskedDevice ask_device(const Calls& nvml, Device device, std::uint64_t index) {
+  AskedDevice asked{{}, device, nvidia::links_of(nvml, device)};
   Gpu& gpu = asked.gpu;
   gpu.index = index;
   gpu.name = nvml.text("nvmlDeviceGetName", device);
@@ -104,7 +98,7 @@ std::optional<std::string> level_name(unsigned level) {
   }
 }
 
-Text path_between(const Calls& nvml, const Asked& a, const Asked& b) {
+Text path_between(const Calls& nvml, const AskedDevice& a, const AskedDevice& b) {
   const Number links =
       nvidia::links_between({a.gpu.pci_address, a.links}, {b.gpu.pci_address, b.links});
   if (!links) return unknown<std::string>(links.source);
@@ -123,14 +117,14 @@ void ask_devices(const Calls& nvml, GpuAnswers& answers) {
   using Paths = std::vector<GpuPath>;
   using Parts = std::vector<MigDevice>;
   unsigned count = 0;
-  std::vector<Asked> asked;
+  std::vector<AskedDevice> asked;
   auto wrong = nvml.failure<Status(unsigned*)>("nvmlDeviceGetCount_v2", &count);
   for (unsigned i = 0; i < count && !wrong; ++i) {
     Device device = nullptr;
     wrong = nvml.failure<Status(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2", i, &device);
     // One that fell off the bus hides none of the others.
     if (wrong) {
-      Asked lost;
+      AskedDevice lost;
       lost.gpu.index = i;
       Gpu::fields(lost.gpu, [&](const char*, auto& field) {
         if constexpr (requires { field.source; }) field.source = *wrong;

@@ -8,14 +8,14 @@ namespace mlenv {
 namespace {
 
 /// `4: ACTIVE`
-std::optional<std::string> state_of(const std::string& text) {
+std::optional<std::string> port_state(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) return std::nullopt;
   return std::string(trim(std::string_view(text).substr(colon + 1)));
 }
 
 /// `400 Gb/sec (4X NDR)`, `2.5 Gb/sec (1X SDR)`
-std::optional<double> rate_of(const std::string& text) {
+std::optional<double> gigabits_in(const std::string& text) {
   const auto words = words_of(text);
   if (words.size() < 2 || words[1] != "Gb/sec") return std::nullopt;
   double rate = 0;
@@ -26,7 +26,7 @@ std::optional<double> rate_of(const std::string& text) {
 }
 
 /// RoCE's ports name theirs; IPoIB's interface hangs below the device.
-Text interface_of(const FactSources& from, const fs::path& device, const fs::path& port) {
+Text port_interface(const FactSources& from, const fs::path& device, const fs::path& port) {
   if (Text own = file_text(from, port / "gid_attrs/ndevs/0"); own && !own->empty()) return own;
   const Texts below = names_in(from, device / "device/net");
   if (!below) return unknown<std::string>(below.source);
@@ -41,9 +41,9 @@ RdmaPort port_of(const FactSources& from, const std::string& name, std::uint64_t
   one.device = name;
   one.port = number;
   one.link = file_text(from, port / "link_layer");
-  one.state = derived<std::string>(file_text(from, port / "state"), state_of);
-  one.interface = interface_of(from, device, port);
-  one.rate_gbps = derived<double>(file_text(from, port / "rate"), rate_of);
+  one.state = derived<std::string>(file_text(from, port / "state"), port_state);
+  one.interface = port_interface(from, device, port);
+  one.rate_gbps = derived<double>(file_text(from, port / "rate"), gigabits_in);
   return one;
 }
 

@@ -14,7 +14,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kFactPatience{5};
 
 std::string shortened(std::string_view text) {
   constexpr std::size_t kMost = 300;
@@ -31,7 +31,7 @@ Text asked(const std::vector<std::string>& argv) {
     command.argv[0] = found->string();
   }
   try {
-    const Captured answer = run_captured(std::move(command), kPatience);
+    const Captured answer = run_captured(std::move(command), kFactPatience);
     if (answer.exit.code == 0) return known(answer.out, shown);
     const std::string words = shortened(answer.err.empty() ? answer.out : answer.err);
     return unknown<std::string>(

@@ -11,7 +11,7 @@ namespace mlenv::job {
 namespace {
 
 /// A machine that boots again.
-constexpr std::chrono::minutes kMostWaiting{5};
+constexpr std::chrono::minutes kMostAbsence{5};
 
 std::vector<NodeState> states_of(const DrivenNodes& nodes, const std::vector<std::size_t>& which) {
   std::vector<NodeState> states;
@@ -38,7 +38,7 @@ bool AbsentNodes::gather(std::uint64_t number) {
     if (number > 0 || now - *enough_since_ >= job_.rescale_interval) return false;
   }
   if (nodes_.advance()) return true;
-  if (number == 0 || enough || now - since_ >= kMostWaiting) return false;
+  if (number == 0 || enough || now - since_ >= kMostAbsence) return false;
   if (!nodes_.look_for([](std::size_t) { return true; })) return false;
   say_waiting();
   return true;
@@ -65,7 +65,7 @@ void AbsentNodes::drop_strangers() {
 void AbsentNodes::say_waiting() {
   if (std::exchange(said_, true) || !events_.notice) return;
   events_.notice(fmt::format("{} of {} nodes are ready; waiting up to {} minutes for others",
-                             ready(), job_.nodes.least, kMostWaiting.count()));
+                             ready(), job_.nodes.least, kMostAbsence.count()));
 }
 
 void AbsentNodes::began(const std::vector<std::size_t>& with) {

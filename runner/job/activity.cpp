@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::duration;
 
-double seconds_between(Activity::Time from, Activity::Time to) {
+double activity_seconds(Activity::Time from, Activity::Time to) {
   return duration<double>(to - from).count();
 }
 
@@ -80,7 +80,7 @@ void Activity::use(std::uint64_t rank, const RankUse& use, Time now) {
   if (rank >= ranks_.size()) return;
   One& one = ranks_[rank];
   if (one.last && !one.reports.empty()) {
-    const double seconds = seconds_between(one.reports.back().at, now);
+    const double seconds = activity_seconds(one.reports.back().at, now);
     const double used = use.cpu_seconds - one.last->cpu_seconds;
     // Less than before: a process of it has ended.
     if (used < 0 || (seconds > 0 && used / seconds > kIdleCpus)) one.alive = now;
@@ -143,7 +143,7 @@ std::vector<Activity::Share> Activity::shares(Time now) const {
     if (one.over || one.reports.size() < 2) return {};
     const Report& first = one.reports.front();
     const Report& last = one.reports.back();
-    const double seconds = seconds_between(first.at, last.at);
+    const double seconds = activity_seconds(first.at, last.at);
     // Whole spans alone are compared, and none of long ago.
     if (last.at - first.at < kStragglerSpan || now - last.at > kStragglerSpan) return {};
     auto& [share, count] = of[one.where.node];

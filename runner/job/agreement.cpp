@@ -14,7 +14,7 @@
 namespace mlenv::job {
 namespace {
 
-using Values = std::vector<std::optional<std::string>>;
+using NodeValues = std::vector<std::optional<std::string>>;
 
 /// How far apart known values may be before they differ, and what comes of it then.
 struct Judgement {
@@ -33,7 +33,7 @@ class Table {
   void compare(std::string_view rule, std::string_view what,
                const std::function<Text(const NodeReport&)>& read,
                const Judgement& judgement = {}) {
-    Values values;
+    NodeValues values;
     std::set<std::string> kinds;
     for (const NodeReport& node : nodes_) {
       values.push_back(read(node).value);
@@ -42,7 +42,7 @@ class Table {
     add(rule, what, std::move(values), kinds.size() > 1, judgement);
   }
 
-  void add(std::string_view rule, std::string_view what, Values values, bool differ,
+  void add(std::string_view rule, std::string_view what, NodeValues values, bool differ,
            const Judgement& judgement) {
     const changes::Rule& known = changes::rule_of(rule);
     AgreementRow row;
@@ -125,7 +125,7 @@ void Table::machines() {
 }
 
 void Table::clocks() {
-  Values values;
+  NodeValues values;
   std::optional<double> least;
   std::optional<double> most;
   for (const NodeReport& node : nodes_) {
@@ -183,7 +183,7 @@ void Table::gpus() {
 
 /// Not whether they differ: each that leads to itself is in the others' way.
 void Table::names() {
-  Values values;
+  NodeValues values;
   bool loopback = false;
   for (const NodeReport& node : nodes_) {
     const NetworkFacts& network = node.facts.network;

@@ -12,8 +12,9 @@
 namespace mlenv::job {
 namespace {
 
-constexpr RecordKind kKind{"mlenv.agreement/1", "an agreement of nodes",
-                           "`mlenv --json run` of a job writes one where its nodes differ"};
+constexpr RecordKind kAgreementKind{
+    "mlenv.agreement/1", "an agreement of nodes",
+    "`mlenv --json run` of a job writes one where its nodes differ"};
 
 bool is_difference(const AgreementRow& row) {
   return row.standing == name_of(Standing::blocked) || row.standing == name_of(Standing::noted);
@@ -71,10 +72,12 @@ std::vector<std::string> difference_table(const Agreement& agreement) {
   return lines;
 }
 
-std::string render_agreement(const Agreement& agreement) { return render_record(agreement, kKind); }
+std::string render_agreement(const Agreement& agreement) {
+  return render_record(agreement, kAgreementKind);
+}
 
 Agreement parse_agreement(std::string_view text, std::string_view shown) {
-  return read_record<Agreement>(text, shown, kKind);
+  return read_record<Agreement>(text, shown, kAgreementKind);
 }
 
 }  // namespace mlenv::job

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "images/store.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/job/preflight.hpp"
@@ -21,19 +22,16 @@
 namespace mlenv::job {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-constexpr std::string_view kArgument = "__drive-beside";
-constexpr std::uint64_t kMostRequest = std::uint64_t{64} << 20;
+constexpr std::string_view kDriveBesideArgument = "__drive-beside";
+constexpr std::uint64_t kMostAttachedRequest = std::uint64_t{64} << 20;
 
 /// The way back to whoever started the controller.
 class Teller {
  public:
   explicit Teller(Fd socket) : socket_(std::move(socket)) {}
-  void say(const Json& value) const {
-    const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
-    say(std::string(cbor.begin(), cbor.end()));
-  }
+  void say(const json& value) const { say(cbor_bytes(value)); }
   void say(const std::string& bytes) const {
     const std::string frame = framed(bytes);
     // Whoever would read it is gone where that fails, and this process ends with it.
@@ -53,20 +51,20 @@ void drive_beside(DetachedJob job, const Teller& teller) {
       recorded_launch(plan.job, job.file.engine, starter->offers(), plan.code_digest);
   RunRecorder recorder{runs_folder(job.file.store), job.start};
   plan.id = recorder.id();
-  teller.say(Json{{"id", plan.id}});
+  teller.say(json{{"id", plan.id}});
   const Fd control = listen_for_control(recorder.folder());
   DriveEvents events;
   events.control = control.get();
-  events.notice = [&](const std::string& text) { teller.say(Json{{"notice", text}}); };
+  events.notice = [&](const std::string& text) { teller.say(json{{"notice", text}}); };
   events.preflight = [&](const Preflight& found) {
     for (const std::string& note : preflight_notes(found)) events.notice(note);
   };
-  events.started = [&](std::uint64_t, std::uint64_t) { teller.say(Json{{"started", true}}); };
+  events.started = [&](std::uint64_t, std::uint64_t) { teller.say(json{{"started", true}}); };
   const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, events);
   teller.say(render_outcome(as_run(outcome)));
 }
 
-void drive_for(const Teller& teller, const std::string& request) {
+void drive_attached(const Teller& teller, const std::string& request) {
   try {
     drive_beside(parse_detached_job(request), teller);
   } catch (const Error& error) {
@@ -88,7 +86,8 @@ AttachedJob::AttachedJob(const DetachedJob& job, std::function<void(const std::s
   const Fd theirs{ends[1]};
   const Fd null = open_file("/dev/null", O_RDWR);
   Command command{Purpose{"job-supervisor"}};
-  command.argv = {own_executable().string(), std::string(kArgument), std::to_string(::getpid())};
+  command.argv = {own_executable().string(), std::string(kDriveBesideArgument),
+                  std::to_string(::getpid())};
   command.stdin_fd = theirs.get();
   command.stdout_fd = null.get();
   command.stderr_fd = null.get();
@@ -97,7 +96,7 @@ AttachedJob::AttachedJob(const DetachedJob& job, std::function<void(const std::s
   look_after(std::move(child), std::move(socket));
 }
 
-bool AttachedJob::take_own(const Json& word) {
+bool AttachedJob::take_own(const json& word) {
   if (!word.contains("notice")) return false;
   notice_(word.at("notice"));
   return true;
@@ -105,15 +104,15 @@ bool AttachedJob::take_own(const Json& word) {
 
 std::optional<int> attached_job_main(int argc, char** argv) {
   constexpr int kBeyondStreams = 3;
-  if (argc != 3 || argv[1] != kArgument) return std::nullopt;
+  if (argc != 3 || argv[1] != kDriveBesideArgument) return std::nullopt;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(::getppid()) != argv[2]) return 1;  // it was gone before
   const Teller teller{Fd{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, kBeyondStreams)}};
   FdSource source{STDIN_FILENO};
-  const std::string request = read_all(source, kMostRequest);
+  const std::string request = read_all(source, kMostAttachedRequest);
   const Fd null = open_file("/dev/null", O_RDWR);
   ::dup2(null.get(), STDIN_FILENO);
-  drive_for(teller, request);
+  drive_attached(teller, request);
   return 0;
 }
 

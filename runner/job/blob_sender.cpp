@@ -8,7 +8,7 @@
 namespace mlenv::job {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{256} << 10;
+constexpr std::size_t kSentPiece = std::size_t{256} << 10;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void BlobSender::send_piece(Channel& channel) {
     channel.say(BeginBlob{first.during, first.blob, first.offset, first.bytes});
   }
   BlobBytes piece;
-  piece.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, left_)));
+  piece.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kSentPiece, left_)));
   if (left_ > 0) {
     const std::size_t count =
         source_->read(std::as_writable_bytes(std::span(piece.bytes.data(), piece.bytes.size())));

@@ -11,8 +11,8 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::size_t kRoomBytes = std::size_t{1} << 20;
-constexpr std::size_t kReadBytes = std::size_t{256} << 10;
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
+constexpr std::size_t kChannelReadBytes = std::size_t{256} << 10;
+constexpr std::size_t kMostHeardAtOnce = std::size_t{1} << 20;
 
 void set_nonblocking(const Fd& fd) {
   const int flags = ::fcntl(fd.get(), F_GETFL);
@@ -86,8 +86,8 @@ bool Channel::send_queued() {
 }
 
 bool Channel::take() {
-  std::string buffer(kReadBytes, '\0');
-  for (std::size_t taken = 0; stream_.from && taken < kMostAtOnce;) {
+  std::string buffer(kChannelReadBytes, '\0');
+  for (std::size_t taken = 0; stream_.from && taken < kMostHeardAtOnce;) {
     const ssize_t count = ::read(stream_.from.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno == EAGAIN;

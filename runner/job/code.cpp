@@ -177,8 +177,6 @@ CodeSnapshot store_contents(Store& store, const fs::path& folder, const CodeFile
   return snapshot;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 Error no_commit(const fs::path& folder, const std::string& revision) {
   return failure("no-commit", "the code of `{}` cannot be taken from `{}`", revision,
                  folder.string())
@@ -209,8 +207,9 @@ std::string resolve(const fs::path& folder, const std::string& revision, const C
   try {
     const GitRepository repository{folder, GitRepository::References::all};
     require_own(repository.folders());
-    std::string commit = first_line(repository.ask(
-        {"rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"}));
+    const std::string said = repository.ask(
+        {"rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"});
+    std::string commit{first_line(said)};
     const std::string tree = repository.ask({"ls-tree", "-r", "-l", "-z", commit, "."});
     check_bounds(tree, revision, bounds);
     for (const std::string_view entry : split(tree, '\0')) {

@@ -20,12 +20,12 @@
 namespace mlenv::job {
 namespace {
 
-using Fate = IgnoreRules::Fate;
+using IgnoreFate = IgnoreRules::Fate;
 
 constexpr const char* kIgnoreFile = ".mlenvignore";
 
 /// nullopt: it is gone.
-std::optional<mode_t> mode_of(const fs::path& path) {
+std::optional<mode_t> mode_if_there(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return status.st_mode;
   if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
@@ -77,11 +77,12 @@ class Collector {
 
   /// Everything, by the rules.
   void walk() {
-    std::vector<Fate> fates{Fate{}};  // of the folders down to the one that is being read
+    // Of the folders down to the one that is being read.
+    std::vector<IgnoreFate> fates{IgnoreFate{}};
     walk_code(folder_, [&](const TreeEntry& entry) {
       fates.resize(entry.depth + 1);
       const std::string path{entry.path};
-      const Fate fate = rules_.judge(path, fates.back());
+      const IgnoreFate fate = rules_.judge(path, fates.back());
       if (!S_ISDIR(entry.status.st_mode)) {
         take(path, fate, entry.status.st_mode);
         return false;
@@ -118,21 +119,21 @@ class Collector {
   }
 
   void visit(const std::string& path, bool tracked) {
-    Fate fate = fate_of(path);
+    IgnoreFate fate = fate_of(path);
     if (tracked) fate.withheld = false;
     if (!fate.left_out()) require_name(folder_, path, found_.ignore_file);
-    const auto mode = mode_of(folder_ / path);
+    const auto mode = mode_if_there(folder_ / path);
     if (!mode) return;
     if (!S_ISDIR(*mode)) return take(path, fate, *mode);
     if (fate.left_out() && !rules_.may_return(path, fate)) return;
-    if (mode_of(folder_ / path / ".git")) {
+    if (mode_if_there(folder_ / path / ".git")) {
       ask_git(path);  // a submodule, or a repository that lies within
     }
   }
 
   /// `secret` also where a folder that it is in has such a name.
-  Fate fate_of(const std::string& path) const {
-    Fate fate;
+  IgnoreFate fate_of(const std::string& path) const {
+    IgnoreFate fate;
     bool secret = false;
     for (std::size_t slash = path.find('/'); slash != std::string::npos;
          slash = path.find('/', slash + 1)) {
@@ -144,13 +145,13 @@ class Collector {
     return fate;
   }
 
-  void take(const std::string& path, const Fate& fate, mode_t mode) {
+  void take(const std::string& path, const IgnoreFate& fate, mode_t mode) {
     if (!is_code(mode)) return;
     if (fate.left_out()) return note(path, fate);
     require_name(folder_, path, found_.ignore_file);
     found_.paths.insert(path);
   }
-  void note(const std::string& path, const Fate& fate) {
+  void note(const std::string& path, const IgnoreFate& fate) {
     if (fate.withheld && fate.secret && !fate.ignored) found_.kept_back.insert(path);
   }
 

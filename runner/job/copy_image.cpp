@@ -10,7 +10,7 @@
 namespace mlenv::job {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 DrivePlan drive_plan(const CopyPlan& copy, std::size_t nodes) {
   DrivePlan plan;
@@ -79,7 +79,7 @@ class Copy {
     CopiedNode& one = outcome_.nodes[node];
     ended_[node] = true;
     one.count = nodes_.image_count(node);
-    one.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    one.seconds = std::chrono::duration<double>(steady_clock::now() - began_).count();
     one.error = std::move(error);
     if (events_.ended) events_.ended(one);
   }
@@ -103,8 +103,8 @@ class Copy {
   void leave() {
     constexpr std::chrono::seconds kLongest{10};
     nodes_.say_goodbye();
-    const auto until = Clock::now() + kLongest;
-    while (!nodes_.all_gone() && Clock::now() < until && asked_to_end_ < 2) wait();
+    const auto until = steady_clock::now() + kLongest;
+    while (!nodes_.all_gone() && steady_clock::now() < until && asked_to_end_ < 2) wait();
     nodes_.drop_all();
   }
 
@@ -117,7 +117,7 @@ class Copy {
   std::vector<bool> ended_;
   CopyOutcome outcome_;
   int asked_to_end_ = 0;  ///< by so many signals
-  Clock::time_point began_ = Clock::now();
+  steady_clock::time_point began_ = steady_clock::now();
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kPart = std::uint64_t{256} << 10U;
 
-fs::path path_of(const DataSet& set, const DataFile& file) {
+fs::path data_file_path(const DataSet& set, const DataFile& file) {
   return file.path.empty() ? fs::path(set.from) : fs::path(set.from) / file.path;
 }
 
@@ -80,7 +80,7 @@ void DataSender::fill(Channel& channel, const FailedEvent& failed) {
 }
 
 void DataSender::open_file(const DataFile& file) {
-  const fs::path path = path_of(*set_, file);
+  const fs::path path = data_file_path(*set_, file);
   file_ = open_file_of_set(set_->from, file.path);
   struct stat status {};
   const bool same = ::fstat(file_.get(), &status) == 0 && S_ISREG(status.st_mode) &&
@@ -101,8 +101,8 @@ void DataSender::send_part(Channel& channel) {
     const ssize_t count = ::pread(file_.get(), part.bytes.data() + done, part.bytes.size() - done,
                                   static_cast<off_t>(offset_ + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw os_error(errno, "cannot read `{}`", path_of(*set_, file).string());
-    if (count == 0) throw changed(path_of(*set_, file));
+    if (count < 0) throw os_error(errno, "cannot read `{}`", data_file_path(*set_, file).string());
+    if (count == 0) throw changed(data_file_path(*set_, file));
     done += static_cast<std::size_t>(count);
   }
   channel.say(BeginBlob{std::string(kData), {file.digest.str(), file.size_bytes}, offset_, done});

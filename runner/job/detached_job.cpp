@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/process.hpp"
 #include "images/store.hpp"
 #include "runner/job/job_recording.hpp"
@@ -25,36 +26,31 @@
 namespace mlenv::job {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-constexpr std::string_view kArgument = "__drive";
-constexpr std::uint64_t kMostRequest = std::uint64_t{64} << 20;
-
-std::string to_bytes(const Json& value) {
-  const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
-  return {cbor.begin(), cbor.end()};
-}
+constexpr std::string_view kDriveArgument = "__drive";
+constexpr std::uint64_t kMostJobRequest = std::uint64_t{64} << 20;
 
 }  // namespace
 
 std::string render_detached_job(const DetachedJob& job) {
   const std::string plan = render_plan_file(job.file);
-  Json hosts = Json::array();
+  json hosts = json::array();
   for (const Host& one : job.hosts) {
     hosts.push_back({one.name, one.slots, one.address, one.user, one.port});
   }
-  return to_bytes({{"plan", Json::binary({plan.begin(), plan.end()})},
-                   {"start", render_run_start(job.start)},
-                   {"hosts", std::move(hosts)}});
+  return cbor_bytes({{"plan", json::binary({plan.begin(), plan.end()})},
+                     {"start", render_run_start(job.start)},
+                     {"hosts", std::move(hosts)}});
 }
 
 DetachedJob parse_detached_job(std::string_view bytes) {
-  const Json value = Json::from_cbor(bytes.begin(), bytes.end());
-  const Json::binary_t& plan = value.at("plan").get_binary();
+  const json value = json::from_cbor(bytes.begin(), bytes.end());
+  const json::binary_t& plan = value.at("plan").get_binary();
   DetachedJob job;
   job.file = parse_plan_file(std::string(plan.begin(), plan.end()), "the request", own_version());
   job.start = parse_run_start(value.at("start").get<std::string>(), "the request");
-  for (const Json& one : value.at("hosts")) {
+  for (const json& one : value.at("hosts")) {
     job.hosts.push_back({one.at(0), one.at(1), one.at(2), one.at(3), one.at(4)});
   }
   return job;
@@ -63,10 +59,10 @@ DetachedJob parse_detached_job(std::string_view bytes) {
 namespace {
 
 /// The mlenv that waits for the start.
-class Waiting {
+class WaitingCaller {
  public:
-  explicit Waiting(Fd socket) : socket_(std::move(socket)) {}
-  void notice(const std::string& text) { say(to_bytes({{"notice", text}})); }
+  explicit WaitingCaller(Fd socket) : socket_(std::move(socket)) {}
+  void notice(const std::string& text) { say(cbor_bytes({{"notice", text}})); }
   /// The last word.
   void tell(std::string_view bytes) {
     say(bytes);
@@ -92,7 +88,7 @@ class Waiting {
   Fd socket_;
 };
 
-void drive_job(DetachedJob job, Waiting& waiting) {
+void drive_job(DetachedJob job, WaitingCaller& waiting) {
   DrivePlan& plan = job.file.plan;
   Store store{job.file.store};
   const std::unique_ptr<NodeStarter> starter =
@@ -111,19 +107,21 @@ void drive_job(DetachedJob job, Waiting& waiting) {
   events.preflight = [&](const Preflight& found) {
     for (const std::string& note : preflight_notes(found)) waiting.notice(note);
   };
-  events.started = [&](std::uint64_t, std::uint64_t) { waiting.tell(to_bytes({{"id", plan.id}})); };
+  events.started = [&](std::uint64_t, std::uint64_t) {
+    waiting.tell(cbor_bytes({{"id", plan.id}}));
+  };
   WaitEvents waits;
   waits.notice = events.notice;
   waits.waiting = [&](bool begins) {
-    if (begins) waiting.tell(to_bytes({{"id", plan.id}}));
+    if (begins) waiting.tell(cbor_bytes({{"id", plan.id}}));
   };
   waits.control = control.get();
   if (wait_recorded(job.file.store, job.start, recorder, std::move(waits))) return;
   const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
-  waiting.tell(to_bytes({{"id", plan.id}, {"over", outcome.exit_code}}));
+  waiting.tell(cbor_bytes({{"id", plan.id}, {"over", outcome.exit_code}}));
 }
 
-void drive_for(Waiting& waiting, const std::string& request) {
+void drive_detached(WaitingCaller& waiting, const std::string& request) {
   try {
     drive_job(parse_detached_job(request), waiting);
   } catch (const Error& error) {
@@ -143,15 +141,15 @@ StartedJob start_detached_job(const DetachedJob& job,
   }
   const Fd socket{ends[0]};
   Fd theirs{ends[1]};
-  start_detached(Purpose{"job-supervisor"}, {own_executable().string(), std::string(kArgument)},
-                 theirs.get());
+  start_detached(Purpose{"job-supervisor"},
+                 {own_executable().string(), std::string(kDriveArgument)}, theirs.get());
   theirs.reset();
   send_all(socket.get(), render_detached_job(job));
   std::string bytes;
   std::array<char, 4096> buffer{};
   while (true) {
     while (const std::optional<std::string> frame = take_frame(bytes)) {
-      const Json value = Json::from_cbor(frame->begin(), frame->end(), true, false);
+      const json value = json::from_cbor(frame->begin(), frame->end(), true, false);
       if (value.is_object() && value.contains("notice")) {
         notice(value.at("notice"));
       } else if (value.is_object() && value.contains("id")) {
@@ -173,14 +171,14 @@ StartedJob start_detached_job(const DetachedJob& job,
 // Its standard input is the socket; it is in a session of its own already (start_detached).
 std::optional<int> detached_job_main(int argc, char** argv) {
   constexpr int kBeyondStreams = 3;
-  if (argc != 2 || argv[1] != kArgument) return std::nullopt;
-  Waiting waiting{Fd{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, kBeyondStreams)}};
+  if (argc != 2 || argv[1] != kDriveArgument) return std::nullopt;
+  WaitingCaller waiting{Fd{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, kBeyondStreams)}};
   FdSource source{STDIN_FILENO};
-  const std::string request = read_all(source, kMostRequest);
+  const std::string request = read_all(source, kMostJobRequest);
   const Fd null = open_file("/dev/null", O_RDWR);
   ::dup2(null.get(), STDIN_FILENO);
   (void)!::chdir("/");
-  drive_for(waiting, request);
+  drive_detached(waiting, request);
   return 0;
 }
 

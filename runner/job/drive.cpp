@@ -17,13 +17,13 @@
 namespace mlenv::job {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
 
-class Drive {
+class JobDrive {
  public:
-  Drive(Store& store, NodeStarter& starter, const DrivePlan& plan, const DriveEvents& events)
+  JobDrive(Store& store, NodeStarter& starter, const DrivePlan& plan, const DriveEvents& events)
       : store_(store),
         plan_(plan),
         events_(events),
@@ -83,7 +83,7 @@ class Drive {
   }
 
   void tell_progress() {
-    told_progress_ = Clock::now();
+    told_progress_ = steady_clock::now();
     progress_.used = plan_.before.used +
                      std::chrono::duration_cast<std::chrono::milliseconds>(told_progress_ - began_);
     if (events_.progress) events_.progress(progress_);
@@ -200,14 +200,14 @@ class Drive {
     }
     if (events_.polled) events_.polled(fds.data() + others);
     constexpr std::chrono::seconds kBetween{10};
-    if (Clock::now() - told_progress_ >= kBetween) tell_progress();
+    if (steady_clock::now() - told_progress_ >= kBetween) tell_progress();
     nodes_.hear(fds.data() + nodes);
     while (const int number = signals_.next()) ranks_.signal(number);
     if (const std::optional<StopRequest> stop = stops_.hear(fds.data() + stops)) {
       end_all(EndedBy::stop,
               stop->grace_ms ? std::chrono::milliseconds(*stop->grace_ms) : plan_.job.grace);
     }
-    if (!ends_at_ || Clock::now() < *ends_at_) return;
+    if (!ends_at_ || steady_clock::now() < *ends_at_) return;
     notice(fmt::format("the job's deadline of {:.6g} s is over; its ranks are ended",
                        std::chrono::duration<double>(*plan_.job.deadline).count()));
     end_all(EndedBy::timeout, plan_.job.grace);
@@ -227,11 +227,11 @@ class Drive {
     constexpr std::chrono::seconds kUnmet{1};
     constexpr int kHurried = 2;  // signals that end programs
     nodes_.say_goodbye();
-    const auto began = Clock::now();
-    while (!nodes_.all_gone() && Clock::now() < began + kLongest) {
+    const auto began = steady_clock::now();
+    while (!nodes_.all_gone() && steady_clock::now() < began + kLongest) {
       wait();
-      if (ranks_.ending_signals() >= kHurried && Clock::now() >= began + kUnmet) break;
-      if (Clock::now() >= began + kUnmet) nodes_.drop_unmet();
+      if (ranks_.ending_signals() >= kHurried && steady_clock::now() >= began + kUnmet) break;
+      if (steady_clock::now() >= began + kUnmet) nodes_.drop_unmet();
     }
     nodes_.drop_all();
   }
@@ -245,10 +245,10 @@ class Drive {
   DrivenNodes nodes_;
   AbsentNodes absent_;
   StopListener stops_;
-  std::optional<Clock::time_point> ends_at_;
-  Clock::time_point began_ = Clock::now();
+  std::optional<steady_clock::time_point> ends_at_;
+  steady_clock::time_point began_ = steady_clock::now();
   JobProgress progress_;
-  Clock::time_point told_progress_ = began_;
+  steady_clock::time_point told_progress_ = began_;
   bool between_ = false;  ///< it was ended before its next attempt
   JobOutcome outcome_;
 };
@@ -284,7 +284,7 @@ void need_only_what_it_needs(const Store& store, const DrivePlan& plan) {
 
 JobOutcome drive(Store& store, NodeStarter& starter, const DrivePlan& plan,
                  const DriveEvents& events) {
-  return Drive(store, starter, plan, events).run();
+  return JobDrive(store, starter, plan, events).run();
 }
 
 }  // namespace mlenv::job

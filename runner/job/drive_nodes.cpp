@@ -17,7 +17,7 @@ bool has_bytes(int fd) {
   return ::ioctl(fd, FIONREAD, &count) != 0 || count > 0;
 }
 
-Error too_few(const Job& job, const std::string& found) {
+Error too_few_nodes(const Job& job, const std::string& found) {
   return failure("no-node", "the job needs {} nodes, and {}", job.nodes.least, found)
       .hint("ask for fewer (`--nodes`), or give it more");
 }
@@ -130,14 +130,14 @@ void DrivenNodes::require_enough() const {
       others.push_back(node.state.offer.name);
     }
   }
-  if (!first) throw too_few(plan_.job, fmt::format("{} are ready", found));
+  if (!first) throw too_few_nodes(plan_.job, fmt::format("{} are ready", found));
   if (!others.empty()) first->because("nor can " + join(others, ", "));
   throw Error{*std::move(first)};
 }
 
 void DrivenNodes::require_offers() const {
   if (nodes_.size() >= plan_.job.nodes.least) return;
-  throw too_few(plan_.job, fmt::format("there are {}", nodes_.size()));
+  throw too_few_nodes(plan_.job, fmt::format("there are {}", nodes_.size()));
 }
 
 void DrivenNodes::forgive() {

@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t kLastLines = 20;
 /// From SIGKILL until a node is given up: a process with much memory, or a GPU, takes seconds.
-constexpr std::chrono::seconds kMostDying{8};
+constexpr std::chrono::seconds kMostRanksDying{8};
 /// The same where a person has asked twice.
-constexpr std::chrono::seconds kMostDyingHurried{2};
+constexpr std::chrono::seconds kMostRanksDyingHurried{2};
 
 double seconds_now() { return unix_seconds(std::chrono::system_clock::now()); }
 
-void told_to_end(RankResult& rank) {
+void note_told_to_end(RankResult& rank) {
   if (rank.stopped) return;
   rank.stopped = true;
   rank.stop_sent = seconds_now();
@@ -252,7 +252,7 @@ void DrivenRanks::stop(std::chrono::milliseconds grace) {
   stopping_ = true;
   for (Running& one : ranks_) {
     if (one.over) continue;
-    told_to_end(one.result);
+    note_told_to_end(one.result);
     if (NodeLink* link = nodes_.link(one.node)) link->stop(one.result.rank.rank, grace);
   }
   kill_by(Clock::now() + grace);
@@ -269,7 +269,7 @@ void DrivenRanks::kill_late() {
   if (!kill_at_ || now < *kill_at_) return;
   stop(std::chrono::milliseconds{0});
   kill_at_.reset();
-  const auto until = now + (ending_signals_ > 1 ? kMostDyingHurried : kMostDying);
+  const auto until = now + (ending_signals_ > 1 ? kMostRanksDyingHurried : kMostRanksDying);
   if (!give_up_at_ || until < *give_up_at_) give_up_at_ = until;
 }
 
@@ -304,7 +304,7 @@ void DrivenRanks::signal(int number) {
   if (again) kill_by(Clock::now());
   if (ending_signals_ > 2) give_up_at_ = Clock::now();
   for (Running& one : ranks_) {
-    if (ends && !one.over) told_to_end(one.result);
+    if (ends && !one.over) note_told_to_end(one.result);
     signal_rank(one, number);
   }
   if (ends) stopping_ = true;

@@ -6,7 +6,7 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::chrono::seconds kShortest{1};
-constexpr std::chrono::seconds kLongest{600};
+constexpr std::chrono::seconds kLongestPause{600};
 
 }  // namespace
 
@@ -23,8 +23,8 @@ Next next_after(const AttemptEnd& end, const Job& job, std::uint64_t restarts_us
 }
 
 void BackOff::lost(Clock::time_point now) {
-  const bool was_well = opened_ && now - *opened_ >= kLongest;
-  pause_ = was_well ? kShortest : std::clamp(2 * pause_, kShortest, kLongest);
+  const bool was_well = opened_ && now - *opened_ >= kLongestPause;
+  pause_ = was_well ? kShortest : std::clamp(2 * pause_, kShortest, kLongestPause);
   next_ = now + pause_;
   opened_.reset();
 }

@@ -6,20 +6,20 @@
 namespace mlenv::job {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kTimeUnknown = std::numeric_limits<double>::infinity();
 
 /// By our clock.
 double ended_at(const RankResult& rank, const std::map<std::string, double>& offsets) {
-  if (rank.end->record.empty()) return kNever;
+  if (rank.end->record.empty()) return kTimeUnknown;
   try {
     const RunRecord record = parse_run(rank.end->record, "a rank's record");
-    if (!record.end) return kNever;
+    if (!record.end) return kTimeUnknown;
     const auto offset = offsets.find(rank.node);
     const auto when = parse_utc(record.end->ended);
-    if (!when) return kNever;
+    if (!when) return kTimeUnknown;
     return unix_seconds(*when) - (offset == offsets.end() ? 0 : offset->second);
   } catch (const Error&) {
-    return kNever;  // of another version
+    return kTimeUnknown;  // of another version
   }
 }
 
@@ -33,7 +33,7 @@ std::optional<FirstFailure> first_failure(const std::vector<RankResult>& ranks,
                                           const std::map<std::string, double>& clock_offsets,
                                           const std::vector<LostNode>& lost) {
   std::optional<FirstFailure> first;
-  double when = kNever;
+  double when = kTimeUnknown;
   const auto take = [&](double at, FirstFailure one) {
     if (first && at >= when) return;
     first = std::move(one);

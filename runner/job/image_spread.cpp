@@ -10,9 +10,9 @@ namespace mlenv::job {
 namespace {
 
 /// In a link's queue, behind what it sends now.
-constexpr std::size_t kMostWaiting = 2;
+constexpr std::size_t kMostPiecesWaiting = 2;
 /// A node to which nothing came for so long is sent what others do not have either.
-constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kSpreadPatience{2};
 /// The same where a registry brings it: whoever fetches there says what goes wrong.
 constexpr std::chrono::seconds kPatienceWithRegistry{60};
 /// Nodes come one after the other, and the next one may be the one that fetches for this one.
@@ -307,8 +307,8 @@ void ImageSpread::look_if_stuck(std::size_t index) {
 void ImageSpread::send_to(std::size_t index) {
   Node& one = nodes_[index];
   const bool pulled = is_pulled_for(index);
-  const auto patience = pulled ? kPatienceWithRegistry : kPatience;
-  while (all_here_ && one.link->pieces_waiting() < kMostWaiting) {
+  const auto patience = pulled ? kPatienceWithRegistry : kSpreadPatience;
+  while (all_here_ && one.link->pieces_waiting() < kMostPiecesWaiting) {
     std::optional<std::size_t> piece;
     if (!pulled) piece = swarm_.next_from_source(index);
     if (!piece && Clock::now() - one.moved > patience) piece = swarm_.next_for_impatient(index);

@@ -32,7 +32,7 @@ bool is_bridge_of_containers(std::string_view name) {
 }
 
 /// Those that can be used at all, IPv4 first.
-Interfaces usable(const NodeHello& node) {
+Interfaces usable_interfaces(const NodeHello& node) {
   Interfaces all;
   for (const Interface& one : node.interfaces) {
     if (!one.address.empty() && !is_of_link(one.address)) all.push_back(one);
@@ -48,7 +48,7 @@ const Interface* first_that(const Interfaces& all, Fits&& fits) {
   return found == all.end() ? nullptr : &*found;
 }
 
-std::string shown(const NodeHello& node) {
+std::string shown_interfaces(const NodeHello& node) {
   std::vector<std::string> all;
   for (const Interface& one : node.interfaces) {
     all.push_back(fmt::format("`{}` ({})", one.name, one.address));
@@ -58,7 +58,7 @@ std::string shown(const NodeHello& node) {
 
 Error no_interface(const Reach& reach, const NodeHello& node, const std::string& what) {
   return usage_error("no-interface", "{}", what)
-      .because(fmt::format("`{}`: {}", reach.name, shown(node)))
+      .because(fmt::format("`{}`: {}", reach.name, shown_interfaces(node)))
       .hint("name the one that leads to the other nodes: `--interface NAME`");
 }
 
@@ -97,8 +97,8 @@ const Interface& only_one(const Interfaces& all, const Reach& reach, const NodeH
   });
 }
 
-const Interface& chosen(const Job& job, std::size_t nodes, const Reach& reach,
-                        const NodeHello& node, const Interfaces& all) {
+const Interface& chosen_interface(const Job& job, std::size_t nodes, const Reach& reach,
+                                  const NodeHello& node, const Interfaces& all) {
   if (!job.interface.empty()) return named(all, job.interface, reach, node);
   if (!reach.interface.empty()) return named(all, reach.interface, reach, node);
   const Interface* at = first_that(all, [&](const Interface& one) {
@@ -117,8 +117,8 @@ bool is_loopback(std::string_view interface, std::string_view address) {
 }
 
 Place place_of(const Job& job, std::size_t nodes, const Reach& reach, const NodeHello& node) {
-  const Interfaces all = usable(node);
-  const Interface& one = chosen(job, nodes, reach, node, all);
+  const Interfaces all = usable_interfaces(node);
+  const Interface& one = chosen_interface(job, nodes, reach, node, all);
   return {reach.name, one.address, one.name, node.ports, 0, node.host};
 }
 

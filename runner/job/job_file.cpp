@@ -13,8 +13,6 @@
 namespace mlenv::job {
 namespace {
 
-using Is = YamlNode::Kind;
-
 constexpr std::array<std::string_view, 26> kKeys = {
     "name",           "image",         "command",          "nodes",
     "ranks-per-node", "gpus-per-node", "strategy",         "roles",
@@ -29,10 +27,10 @@ constexpr std::array<std::string_view, 26> kKeys = {
 std::vector<std::string_view> job_keys() { return {kKeys.begin(), kKeys.end()}; }
 
 void JobReader::read(const YamlNode& root) {
-  if (root.kind != Is::map) {
+  if (root.kind != YamlKind::map) {
     mistakes_.add(std::max(root.line, 1), std::max(root.column, 1),
-                  root.kind == Is::null ? "the job is empty; it needs at least `image`"
-                                        : "a job is a map: lines of `key: value`");
+                  root.kind == YamlKind::null ? "the job is empty; it needs at least `image`"
+                                              : "a job is a map: lines of `key: value`");
     return;
   }
   const auto members = values_.members(root, "a job", kKeys);
@@ -41,7 +39,9 @@ void JobReader::read(const YamlNode& root) {
     if (key == "storage") storage(*value);
   }
   for (const auto& [key, value] : members) {
-    if (value->kind != Is::null) read_member(key, *value);  // else as if the key were not there
+    if (value->kind != YamlKind::null) {
+      read_member(key, *value);  // else as if the key were not there
+    }
   }
   check_roles(root);
 }

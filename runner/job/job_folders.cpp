@@ -13,7 +13,7 @@
 namespace mlenv::job {
 namespace {
 
-constexpr std::chrono::hours kKept{7 * 24};
+constexpr std::chrono::hours kFoldersKept{7 * 24};
 constexpr const char* kScriptFile = "job.sh";
 constexpr const char* kNeedsFile = "needs";
 
@@ -159,7 +159,7 @@ void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_po
     if (!is_job_folder(path)) continue;
     if (fs::exists(path / kVariationsFile, unknown)) {
       arrays.push_back(path);
-    } else if (!unknown && has_ended_before(path, records, now - kKept, ids)) {
+    } else if (!unknown && has_ended_before(path, records, now - kFoldersKept, ids)) {
       old.push_back(path);
     } else {
       with_tasks.insert(path.stem().string());

@@ -14,7 +14,7 @@ namespace mlenv::job {
 namespace {
 
 /// A line without an end is shown in pieces of this size.
-constexpr std::size_t kLongest = std::size_t{16} << 10U;
+constexpr std::size_t kLongestPiece = std::size_t{16} << 10U;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void JobOutput::show(std::uint64_t rank, std::string_view line) {
   } else {
     text += parsed->text;
   }
-  if (!parsed->ends && text.size() < kLongest && world_ > 1) return;
+  if (!parsed->ends && text.size() < kLongestPiece && world_ > 1) return;
   if (parsed->ends || world_ > 1) text += '\n';
   write(key, text);
   begun_.erase(key);

@@ -7,7 +7,7 @@
 namespace mlenv::job {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
 constexpr const char* kProgressFile = "progress";
 
@@ -17,10 +17,10 @@ std::optional<JobProgress> read_progress(const fs::path& folder) {
   const std::optional<std::string> text = read_file_if_exists(folder / kProgressFile);
   if (!text) return std::nullopt;
   try {
-    const Json value = Json::parse(*text);
+    const json value = json::parse(*text);
     return JobProgress{value.at("attempts"), value.at("restarts"),
                        std::chrono::milliseconds(value.at("used_ms").get<std::int64_t>())};
-  } catch (const Json::exception& error) {
+  } catch (const json::exception& error) {
     log::debug("`{}` cannot be read: {}", (folder / kProgressFile).string(), error.what());
     return std::nullopt;
   }
@@ -28,7 +28,7 @@ std::optional<JobProgress> read_progress(const fs::path& folder) {
 
 void write_progress(const fs::path& folder, const JobProgress& progress) noexcept {
   try {
-    const Json value = {{"attempts", progress.attempts},
+    const json value = {{"attempts", progress.attempts},
                         {"restarts", progress.restarts},
                         {"used_ms", progress.used.count()}};
     write_file(folder / kProgressFile, value.dump() + "\n", /*durable=*/false);

@@ -16,12 +16,10 @@
 namespace mlenv::job {
 namespace {
 
-using Is = YamlNode::Kind;
-
 constexpr std::array<std::string_view, 4> kRoleKeys = {"chief", "servers", "evaluator", "async"};
 constexpr std::array<std::string_view, 3> kResourceKeys = {"memory", "cpus", "shm"};
 
-constexpr std::uint64_t kMostGpus = 1024;
+constexpr std::uint64_t kMostGpusAsked = 1024;
 constexpr std::uint64_t kMostRestarts = 1'000'000;
 constexpr std::uint64_t kLargestSeed = 0xffffffff;  // as `--seed`
 
@@ -71,7 +69,7 @@ std::optional<std::uint64_t> JobReader::count(const YamlNode& node, std::string_
 }
 
 std::optional<bool> JobReader::flag(const YamlNode& node, std::string_view key) {
-  const bool plain = node.kind == Is::scalar && !node.quoted;
+  const bool plain = node.kind == YamlKind::scalar && !node.quoted;
   if (plain && (node.text == "true" || node.text == "false")) return node.text == "true";
   values_.mistake(node, fmt::format("`{}` is `true` or `false`, without quotes", key));
   return std::nullopt;
@@ -140,7 +138,7 @@ void JobReader::ranks_per_node(const YamlNode& node) {
 }
 
 void JobReader::gpus_per_node(const YamlNode& node) {
-  parts_.gpus_per_node = count(node, "gpus-per-node", 0, kMostGpus);
+  parts_.gpus_per_node = count(node, "gpus-per-node", 0, kMostGpusAsked);
 }
 
 void JobReader::strategy(const YamlNode& node) {
@@ -167,7 +165,7 @@ void JobReader::framework(const YamlNode& node) {
 
 void JobReader::roles(const YamlNode& node) {
   for (const auto& [key, value] : values_.members(node, "`roles`", kRoleKeys)) {
-    if (value->kind == Is::null) continue;
+    if (value->kind == YamlKind::null) continue;
     if (key == "chief") parts_.chief = flag(*value, "chief");
     if (key == "evaluator") parts_.evaluator = flag(*value, "evaluator");
     if (key == "async") parts_.async = flag(*value, "async");
@@ -220,11 +218,11 @@ void JobReader::env(const YamlNode& node) {
   for (const auto& [key, value] : values_.members(node, "`env`", {})) {
     if (!is_env_name(key)) {
       values_.mistake(*value, fmt::format("`{}` is not a name for an environment variable", key));
-    } else if (value->kind == Is::null) {
+    } else if (value->kind == YamlKind::null) {
       values_.mistake(*value, fmt::format("`{}` has no value; write `\"\"` for an empty one", key));
-    } else if (value->kind != Is::scalar) {
+    } else if (value->kind != YamlKind::scalar) {
       values_.mistake(*value, fmt::format("the value of `{}` is {}, and a variable holds a text",
-                                          key, value->kind == Is::list ? "a list" : "a map"));
+                                          key, value->kind == YamlKind::list ? "a list" : "a map"));
     } else if (has_control(value->text, "\t\n")) {
       values_.mistake(*value, fmt::format("`{}` holds control characters", key));
     } else {
@@ -301,7 +299,7 @@ void JobReader::seed(const YamlNode& node) { parts_.seed = count(node, "seed", 0
 
 void JobReader::resources(const YamlNode& node) {
   for (const auto& [key, value] : values_.members(node, "`resources`", kResourceKeys)) {
-    if (value->kind != Is::null) resource(key, *value);
+    if (value->kind != YamlKind::null) resource(key, *value);
   }
 }
 

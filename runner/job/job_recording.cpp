@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "base/own_entries.hpp"
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "runner/job/agreement.hpp"
 #include "runner/job/node_verdict.hpp"
 #include "runner/job/words.hpp"
@@ -15,9 +16,7 @@
 namespace mlenv::job {
 namespace {
 
-constexpr int kSignalBase = 128;
-
-RecordedFirstFailure recorded(const FirstFailure& failure, const AttemptResult& attempt) {
+RecordedFirstFailure recorded_failure(const FirstFailure& failure, const AttemptResult& attempt) {
   if (failure.what == FirstFailure::What::node) return {std::nullopt, failure.node, failure.why};
   const RankResult& rank = attempt.ranks.at(failure.rank);
   return {failure.rank, failure.node, why_it_failed(failure, rank)};
@@ -175,7 +174,7 @@ void JobRecording::ended(const AttemptResult& attempt) {
                  rank.end->record, /*durable=*/false);
     });
   }
-  if (attempt.failure) record.failure = recorded(*attempt.failure, attempt);
+  if (attempt.failure) record.failure = recorded_failure(*attempt.failure, attempt);
   logs_.clear();
   write();
 }

@@ -2,12 +2,11 @@
 
 #include <csignal>
 
+#include "base/process.hpp"
 #include "runner/job/roles.hpp"
 
 namespace mlenv::job {
 namespace {
-
-constexpr int kSignalled = 128;
 
 /// Of ranks that were told to end: 0 where all took that well, else the first status that a
 /// program gave itself, else `otherwise`.
@@ -15,7 +14,7 @@ int own_status(const AttemptResult& attempt, const Job& job, int otherwise) {
   bool well = true;
   for (const RankResult& rank : attempt.ranks) {
     if (!is_essential(rank.rank, job)) continue;
-    if (!rank.end || rank.end->exit_code >= kSignalled) {
+    if (!rank.end || rank.end->exit_code >= kSignalBase) {
       well = false;
     } else if (rank.end->exit_code != 0) {
       return static_cast<int>(rank.end->exit_code);
@@ -48,7 +47,7 @@ int status_of(const JobOutcome& outcome, const Job& job, bool between) {
     return outcome.attempts.empty() ? kOwnFailureStatus
                                     : status_of_attempt(outcome.attempts.back());
   }
-  const int told = kSignalled + (outcome.signal != 0 ? outcome.signal : SIGTERM);
+  const int told = kSignalBase + (outcome.signal != 0 ? outcome.signal : SIGTERM);
   const bool ran = !outcome.attempts.empty() && !outcome.attempts.back().ranks.empty();
   return ran && !between ? own_status(outcome.attempts.back(), job, told) : told;
 }

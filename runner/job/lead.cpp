@@ -30,7 +30,9 @@ namespace {
 
 using Say = std::function<void(const std::string&)>;
 
-void say(const std::string& text) { write_to_streams(false, "mlenv: " + printable(text) + "\n"); }
+void say_to_person(const std::string& text) {
+  write_to_streams(false, "mlenv: " + printable(text) + "\n");
+}
 
 std::string variable_of(const char* name) {
   const auto all = caller_variables();
@@ -116,7 +118,7 @@ class LedRecord {
     }
     recorder_.emplace(runs, start);
     if (before.empty()) return;
-    say(
+    say_to_person(
         fmt::format("the job goes on in another record, since that of its beginning, {}, is gone "
                     "or still held",
                     before));
@@ -169,7 +171,7 @@ int lead_job(const fs::path& folder, std::string_view version) {
   const Fd control = listen_for_control(recorder.folder());
   DriveEvents events;
   events.control = control.get();
-  events.notice = say;
+  events.notice = say_to_person;
   events.progress = [&](const JobProgress& progress) { write_progress(own, progress); };
   events.differ = [&](const Agreement& nodes) {
     if (file.json) write_to_streams(true, render_agreement(nodes) + "\n");
@@ -184,7 +186,7 @@ int lead_job(const fs::path& folder, std::string_view version) {
   };
   events.preflight = [&](const Preflight& found) {
     if (file.json) write_to_streams(true, render_preflight(found) + "\n");
-    for (const std::string& note : preflight_notes(found)) say(note);
+    for (const std::string& note : preflight_notes(found)) say_to_person(note);
   };
   bool lost_node = requeues() > 0;  // the node may still seem to be well
   events.attempt_ended = [&](const AttemptResult& attempt) {
@@ -193,7 +195,7 @@ int lead_job(const fs::path& folder, std::string_view version) {
     lost_node = attempt.failure && attempt.node_lost;
   };
   const Say say_last = [&](const std::string& text) {
-    say(text);
+    say_to_person(text);
     remark_in_log(recorder.folder(), plan.most_log_bytes, text);
   };
   if (before) say_last(said_of(*before, plan.job));
@@ -222,11 +224,11 @@ int lead(const fs::path& folder, std::string_view version) {
   try {
     return lead_job(folder, version);
   } catch (const Error& error) {
-    say(error.what());
-    if (!error.hint().empty()) say("what to do: " + error.hint());
+    say_to_person(error.what());
+    if (!error.hint().empty()) say_to_person("what to do: " + error.hint());
     return kOwnFailureStatus;
   } catch (const std::exception& error) {
-    say(error.what());
+    say_to_person(error.what());
     return kOwnFailureStatus;
   }
 }

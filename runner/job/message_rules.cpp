@@ -12,6 +12,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "runner/job/misunderstood.hpp"
 
@@ -20,21 +21,20 @@ namespace {
 
 constexpr std::size_t kMostName = 255;
 constexpr std::size_t kMostPath = 4096;
-constexpr std::size_t kMostShown = 2048;
+constexpr std::size_t kMostTextShown = 2048;
 constexpr std::size_t kMostFrames = 32;
 constexpr std::size_t kMostInterfaces = 1024;
 constexpr std::size_t kMostPorts = 65535;
 constexpr std::size_t kMostBlobs = 4096;
 constexpr std::size_t kMostSets = 4096;
-constexpr std::size_t kMostPieces = std::size_t{1} << 20U;
-constexpr std::uint64_t kMostGpus = 4096;
-constexpr std::uint64_t kMostStatus = 255;
-constexpr std::uint64_t kMostSignal = 64;
-constexpr std::uint64_t kSignalBase = 128;
+constexpr std::size_t kMostPiecesTold = std::size_t{1} << 20U;
+constexpr std::uint64_t kMostGpusGiven = 4096;
+constexpr std::uint64_t kMostStatusTold = 255;
+constexpr std::uint64_t kMostSignalTold = 64;
 /// 4 EiB: sums of two are still numbers.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62U;
+constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62U;
 constexpr std::uint64_t kMostMilliseconds = std::uint64_t{1} << 40U;  // 34 years
-constexpr double kMostSeconds = 1e10;
+constexpr double kMostToldSeconds = 1e10;
 
 [[noreturn]] void refuse(std::string_view what, std::string_view value) {
   constexpr std::size_t kMost = 80;
@@ -87,7 +87,8 @@ void require_digest(std::string_view what, const std::string& text) {
 }
 
 void require_seconds(std::string_view what, double value) {
-  const bool sound = value >= 0 && value <= kMostSeconds;  // neither holds for what is no number
+  const bool sound =
+      value >= 0 && value <= kMostToldSeconds;  // neither holds for what is no number
   if (!sound) refuse(what, fmt::format("{}", value));
 }
 
@@ -98,7 +99,7 @@ void require_ports(const std::vector<std::uint16_t>& ports) {
 
 void require_blob(const OfferedBlob& blob) {
   require_digest("a digest", blob.digest);
-  require_at_most("a size", blob.size_bytes, kMostBytes);
+  require_at_most("a size", blob.size_bytes, kLargestSize);
 }
 
 // --- to the node -----------------------------------------------------------------------------
@@ -126,7 +127,7 @@ void check(const BeginBlob& begin) {
   require_one_of("what is sent", begin.during, {"image", "code", "list", "data"});
   require_blob(begin.blob);
   require_at_most("an offset", begin.offset, begin.blob.size_bytes);
-  require_at_most("a length", begin.bytes, kMostBytes);
+  require_at_most("a length", begin.bytes, kLargestSize);
 }
 
 void check(const GiveUp& over) { require_word("what is given up", over.during); }
@@ -139,7 +140,7 @@ void check(const ServePeers& peers) {
 void check(const FetchPiece& piece) {
   require_address("an address", piece.address);
   require_digest("a digest", piece.digest);
-  require_at_most("a piece's number", piece.piece, kMostBytes);
+  require_at_most("a piece's number", piece.piece, kLargestSize);
 }
 
 void check(const UseRegistry& registry) {
@@ -153,12 +154,12 @@ void check(const UseRegistry& registry) {
 
 void check(const FetchRange& range) {
   require_digest("a digest", range.digest);
-  require_at_most("a piece's number", range.first, kMostBytes);
-  require_at_most("a number of pieces", range.pieces, kMostBytes);
+  require_at_most("a piece's number", range.first, kLargestSize);
+  require_at_most("a number of pieces", range.pieces, kLargestSize);
 }
 
 void check(const SignalRank& rank) {
-  if (rank.signal == 0 || rank.signal > kMostSignal) refuse("a signal", rank.signal);
+  if (rank.signal == 0 || rank.signal > kMostSignalTold) refuse("a signal", rank.signal);
 }
 
 void check(const StopRank& rank) { require_at_most("a grace", rank.grace_ms, kMostMilliseconds); }
@@ -171,8 +172,8 @@ void check(const OfferData& data) {
     require_path("a path", one.from);
     require_path("a path", one.to);
     if (!one.list.empty()) require_digest("a digest", one.list);
-    require_at_most("a size", one.list_bytes, kMostBytes);
-    require_at_most("a size", one.bytes, kMostBytes);
+    require_at_most("a size", one.list_bytes, kLargestSize);
+    require_at_most("a size", one.bytes, kLargestSize);
   }
 }
 
@@ -196,7 +197,7 @@ void check(const Hello& message) {
     require_word("an interface", one.name, "._@+~#-", kMostInterface);
     if (!is_address(one.address)) refuse("an interface's address", one.address);
   }
-  if (hello.given_gpus) require_at_most("the number of GPUs", *hello.given_gpus, kMostGpus);
+  if (hello.given_gpus) require_at_most("the number of GPUs", *hello.given_gpus, kMostGpusGiven);
   require_ports(hello.ports);
 }
 
@@ -208,25 +209,25 @@ void check(const Want& want) {
   for (const KeptPieces& one : want.kept) {
     require_digest("a digest", one.digest);
     const bool digits = one.pieces.find_first_not_of("01") == std::string::npos;
-    if (!digits || one.pieces.size() > kMostPieces) refuse("pieces that are kept", one.pieces);
+    if (!digits || one.pieces.size() > kMostPiecesTold) refuse("pieces that are kept", one.pieces);
   }
 }
 
 void check(const PieceArrived& piece) {
   require_digest("a digest", piece.digest);
-  require_at_most("a piece's number", piece.piece, kMostBytes);
+  require_at_most("a piece's number", piece.piece, kLargestSize);
 }
 
 void check(const PieceFailed& piece) {
   require_address("an address", piece.address);
   require_digest("a digest", piece.digest);
-  require_at_most("a piece's number", piece.piece, kMostBytes);
+  require_at_most("a piece's number", piece.piece, kLargestSize);
 }
 
 void check(const RangeEnded& range) {
   require_digest("a digest", range.digest);
-  require_at_most("a piece's number", range.first, kMostBytes);
-  require_at_most("a number of pieces", range.pieces, kMostBytes);
+  require_at_most("a piece's number", range.first, kLargestSize);
+  require_at_most("a number of pieces", range.pieces, kLargestSize);
   require_one_of("how a range ended", range.how,
                  {"", kRangeUnauthorized, kRangeBroken, kRangeRefused});
 }
@@ -255,9 +256,9 @@ void check(const RankUsed& used) {
 }
 
 void check(const RankEnded& ended) {
-  require_at_most("a rank's status", ended.exit_code, kMostStatus);
+  require_at_most("a rank's status", ended.exit_code, kMostStatusTold);
   if (ended.signal) {
-    if (*ended.signal == 0 || *ended.signal > kMostSignal) refuse("a signal", *ended.signal);
+    if (*ended.signal == 0 || *ended.signal > kMostSignalTold) refuse("a signal", *ended.signal);
     if (ended.exit_code != kSignalBase + *ended.signal) {
       refuse(fmt::format("the status of a rank that signal {} ended", *ended.signal),
              ended.exit_code);
@@ -270,12 +271,12 @@ void check(const RankEnded& ended) {
 
 void check(const WantData& want) {
   require_digest("a digest", want.digest);
-  require_at_most("an offset", want.offset, kMostBytes);
+  require_at_most("an offset", want.offset, kLargestSize);
   // Each file once: who is asked looks at all that stand in a range, and sends them.
   std::uint64_t next = 0;
   for (const DataRange& one : want.ranges) {
-    require_at_most("a file's number", one.first, kMostBytes);
-    require_at_most("a number of files", one.count, kMostBytes);
+    require_at_most("a file's number", one.first, kLargestSize);
+    require_at_most("a number of files", one.count, kLargestSize);
     if (one.first < next) refuse("the number of the next file", one.first);
     next = one.first + one.count;
   }
@@ -286,8 +287,8 @@ void check(const DataAt& at) {
   if (!at.place.digest.empty()) require_digest("a digest", at.place.digest);
   require_word("how data is there", at.place.how);
   require_path("a path", at.place.path);
-  require_at_most("a size", at.place.bytes, kMostBytes);
-  require_at_most("a size", at.place.sent, kMostBytes);
+  require_at_most("a size", at.place.bytes, kLargestSize);
+  require_at_most("a size", at.place.sent, kLargestSize);
   require_seconds("a time", at.place.seconds);
 }
 
@@ -346,9 +347,9 @@ bool is_host_name(std::string_view text) {
 }
 
 std::string shown_text(std::string_view text) {
-  if (text.size() <= kMostShown) return printable(text);
+  if (text.size() <= kMostTextShown) return printable(text);
   // Both ends: what went wrong often stands last.
-  const std::size_t half = kMostShown / 2;
+  const std::size_t half = kMostTextShown / 2;
   return printable(text.substr(0, half)) + " … " + printable(text.substr(text.size() - half));
 }
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.hpp"
 #include "base/printable.hpp"
 #include "base/record_json.hpp"
 #include "runner/job/message_rules.hpp"
@@ -14,11 +15,10 @@
 namespace mlenv::job {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kRankBytes = 8;
-constexpr unsigned kByteBits = 8;
 /// More than any message needs that has no large part, and than is sent of a blob or a log at once.
 constexpr std::size_t kMostFrame = std::size_t{1} << 20;
 /// An image's manifest and config, a record with its host's facts.
@@ -31,7 +31,7 @@ constexpr char kBytesFrame = 'B';
 constexpr char kLineFrame = 'L';
 
 /// By index in Message; empty: it has a frame of its own.
-constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
+constexpr std::array<std::string_view, std::variant_size_v<Message>> kMessageNames = {
     "beat",        "meet",        "ask_facts",    "ask_ports",
     "offer_image", "offer_code",  "begin_blob",   "",
     "give_up",     "start_rank",  "signal_rank",  "stop_rank",
@@ -42,10 +42,11 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
     "spoilt",      "link_test",   "link_tested",  "used",
     "offer_data",  "want_data",   "data_at",      "use_registry",
     "fetch_range", "range_ended", "test_storage", "storage_tested"};
-constexpr std::array<std::string_view, 4> kLarge = {"offer_image", "start_rank", "facts", "ended"};
+constexpr std::array<std::string_view, 4> kLargeMessages = {"offer_image", "start_rank", "facts",
+                                                            "ended"};
 
 bool may_be_large(std::string_view name) {
-  return std::find(kLarge.begin(), kLarge.end(), name) != kLarge.end();
+  return std::find(kLargeMessages.begin(), kLargeMessages.end(), name) != kLargeMessages.end();
 }
 std::size_t most_of(char kind) { return kind == kLargeFrame ? kMostLargeFrame : kMostFrame; }
 
@@ -76,11 +77,11 @@ std::string frame(char kind, std::string_view head, std::string_view body) {
 }
 
 template <std::size_t Index = 0>
-Message read_record_of(std::string_view name, const Json& value) {
+Message read_record_of(std::string_view name, const json& value) {
   if constexpr (Index < std::variant_size_v<Message>) {
     using One = std::variant_alternative_t<Index, Message>;
     if constexpr (Record<One>) {
-      if (kNames[Index] == name) {
+      if (kMessageNames[Index] == name) {
         One record;
         RecordReader("a message", {"mlenv.node/1", "a message", ""}).read(value, "", record);
         return record;
@@ -95,11 +96,11 @@ Message read_record_of(std::string_view name, const Json& value) {
 Message read_record(std::string_view body, bool large) {
   if (!is_plain_record(body)) throw misunderstood("a message is malformed");
   try {
-    const Json value = Json::from_cbor(body.begin(), body.end());
+    const json value = json::from_cbor(body.begin(), body.end());
     const auto& name = value.at("say").get_ref<const std::string&>();
     if (large && !may_be_large(name)) throw misunderstood("a message is too large");
     return read_record_of(name, value.at("with"));
-  } catch (const Json::exception&) {
+  } catch (const json::exception&) {
     throw misunderstood("a message is malformed");
   } catch (const Error& error) {
     if (error.code() == "bad-stream") throw;
@@ -143,8 +144,8 @@ std::string render_message(const Message& message) {
     append_number(rank, line->rank, kRankBytes);
     return frame(kLineFrame, rank, line->line);
   }
-  const Json with = std::visit(
-      [](const auto& one) -> Json {
+  const json with = std::visit(
+      [](const auto& one) -> json {
         if constexpr (Record<const std::decay_t<decltype(one)>>) {
           return RecordWriter::written(one);
         } else {
@@ -153,8 +154,8 @@ std::string render_message(const Message& message) {
       },
       message);
   const std::vector<std::uint8_t> cbor =
-      Json::to_cbor({{"say", kNames.at(message.index())}, {"with", with}});
-  const bool large = cbor.size() >= kMostFrame && may_be_large(kNames.at(message.index()));
+      json::to_cbor({{"say", kMessageNames.at(message.index())}, {"with", with}});
+  const bool large = cbor.size() >= kMostFrame && may_be_large(kMessageNames.at(message.index()));
   return frame(large ? kLargeFrame : kRecordFrame, {},
                {reinterpret_cast<const char*>(cbor.data()), cbor.size()});
 }

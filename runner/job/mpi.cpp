@@ -21,12 +21,12 @@ std::string network_of(const std::vector<Place>& places) {
   return same ? first : mpi::common_network(addresses);
 }
 
-std::string path_of(std::string_view name) { return fmt::format("{}/{}", mpi::kFolder, name); }
+std::string mpi_path(std::string_view name) { return fmt::format("{}/{}", mpi::kFolder, name); }
 
 /// How mpirun comes to other nodes.
 void tell_remote_shell(Variables& env) {
   const std::string shell{mpi::kShell};
-  const std::string hosts = path_of("hostfile");
+  const std::string hosts = mpi_path("hostfile");
   env["MLENV_MPI_HOSTFILE"] = hosts;
   env["OMPI_MCA_plm"] = "rsh";
   env["OMPI_MCA_plm_rsh_agent"] = shell;
@@ -41,7 +41,7 @@ void tell_remote_shell(Variables& env) {
   env["PRTE_MCA_prte_leave_session_attached"] = "1";
   env["HYDRA_LAUNCHER"] = "ssh";  // MPICH
   env["HYDRA_LAUNCHER_EXEC"] = shell;
-  env["HYDRA_HOST_FILE"] = path_of("hostfile.hydra");
+  env["HYDRA_HOST_FILE"] = mpi_path("hostfile.hydra");
   env["I_MPI_HYDRA_BOOTSTRAP"] = "ssh";
   env["I_MPI_HYDRA_BOOTSTRAP_EXEC"] = shell;
   env["I_MPI_HYDRA_HOST_FILE"] = env["HYDRA_HOST_FILE"];

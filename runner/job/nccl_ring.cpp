@@ -6,17 +6,17 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.hpp"
 #include "base/printable.hpp"
 #include "runner/record/run_log.hpp"
 
 namespace mlenv::job {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
 constexpr std::uint64_t kMostMebibytes = 256;
-constexpr std::size_t kMostLine = 65536;
-constexpr double kByteBits = 8;
+constexpr std::size_t kMostRingLine = 65536;
 constexpr const char* kInfiniBand = "IB";
 
 std::optional<double> slowest_link(const Preflight& found) {
@@ -44,20 +44,20 @@ std::optional<double> ports_of(const Preflight& found) {
   return least(found, [](const PreflightNode& node) { return node.rdma_bits_per_second; });
 }
 
-std::string text_of(const Json& record, const char* name) {
+std::string printable_member(const json& record, const char* name) {
   const auto found = record.find(name);
   return found != record.end() && found->is_string() ? printable(found->get<std::string>()) : "";
 }
 
 template <class Number>
-std::optional<Number> number_of(const Json& record, const char* name) {
+std::optional<Number> number_member(const json& record, const char* name) {
   const auto found = record.find(name);
   if (found == record.end() || !found->is_number()) return std::nullopt;
   return found->get<Number>();
 }
 
 /// What one node found of it; nothing where it says nothing of NCCL.
-void take_seconds(const Json& nccl, std::vector<double>& longest) {
+void take_seconds(const json& nccl, std::vector<double>& longest) {
   const auto each = nccl.find("each_seconds");
   if (each == nccl.end() || !each->is_array()) return;
   longest.resize(std::max(longest.size(), each->size()));
@@ -68,9 +68,9 @@ void take_seconds(const Json& nccl, std::vector<double>& longest) {
 
 /// A node that has no GPUs, or an image without NCCL: there is nothing to measure, and nothing is
 /// broken.
-bool is_absence(const std::string& verdict, const Json& nccl) {
+bool is_absence(const std::string& verdict, const json& nccl) {
   if (verdict == "no-driver" || verdict == "no-gpu") return true;
-  return nccl.is_object() && text_of(nccl, "library").empty();
+  return nccl.is_object() && printable_member(nccl, "library").empty();
 }
 
 double bus_of(const PreflightNccl& nccl, double seconds) {
@@ -93,7 +93,7 @@ std::string sentence(const PreflightNccl& nccl) {
   return text + ", NCCL " + nccl.version;
 }
 
-bool share_a_machine(const Preflight& found) {
+bool some_on_one_machine(const Preflight& found) {
   for (std::size_t i = 0; i < found.nodes.size(); ++i) {
     for (std::size_t other = 0; other < i; ++other) {
       const std::string& boot = found.nodes[i].boot_id;
@@ -103,8 +103,8 @@ bool share_a_machine(const Preflight& found) {
   return false;
 }
 
-std::optional<double> expected_of(const Preflight& found, const PreflightNccl& nccl) {
-  if (found.nodes.size() < 2 || share_a_machine(found)) return std::nullopt;
+std::optional<double> expected_bus_bits(const Preflight& found, const PreflightNccl& nccl) {
+  if (found.nodes.size() < 2 || some_on_one_machine(found)) return std::nullopt;
   if (nccl.network == kInfiniBand) return ports_of(found);
   std::optional<double> speed =
       least(found, [](const PreflightNode& node) { return node.speed_bits_per_second; });
@@ -114,7 +114,7 @@ std::optional<double> expected_of(const Preflight& found, const PreflightNccl& n
   return std::min(*speed, kMostExpectedBits);
 }
 
-void say(Preflight& found, const char* standing, std::string text) {
+void add_nccl_finding(Preflight& found, const char* standing, std::string text) {
   found.findings.push_back({"nccl", standing, {}, std::move(text)});
   if (std::string_view(standing) == "broken") {
     found.verdict = "broken";
@@ -142,7 +142,7 @@ void NcclLines::line(std::uint64_t rank, const std::string& line) {
   const std::optional<LogLine> read = parse_log_line(line);
   if (!read || read->stream == LogStream::remark) return;
   Answer& answer = answers_[rank];
-  if (answer.pending.size() < kMostLine) answer.pending += read->text;
+  if (answer.pending.size() < kMostRingLine) answer.pending += read->text;
   if (!read->ends) return;
   take(answer, answer.pending);
   answer.pending.clear();
@@ -170,7 +170,7 @@ PreflightNccl NcclLines::result(const std::vector<std::string>& names,
   bool right = true;
   for (std::size_t rank = 0; rank < answers_.size(); ++rank) {
     const Answer& answer = answers_[rank];
-    const Json read = Json::parse(answer.text, nullptr, /*allow_exceptions=*/false);
+    const json read = json::parse(answer.text, nullptr, /*allow_exceptions=*/false);
     if (!read.is_object()) {
       // One that was ended since another failed says nothing; a program that does not start does.
       if (found.problem.empty() && !answer.last.empty()) {
@@ -180,18 +180,18 @@ PreflightNccl NcclLines::result(const std::vector<std::string>& names,
       right = false;
       continue;
     }
-    const Json nccl = read.value("nccl", Json());
-    const std::string verdict = text_of(read, "verdict");
+    const json nccl = read.value("nccl", json());
+    const std::string verdict = printable_member(read, "verdict");
     if (verdict != "works") {
-      found.problem = fmt::format("{}: {}", names.at(rank), text_of(read, "reason"));
+      found.problem = fmt::format("{}: {}", names.at(rank), printable_member(read, "reason"));
       found.failed = !is_absence(verdict, nccl);
       return found;
     }
     if (!nccl.is_object()) continue;
-    found.version = text_of(nccl, "version");
-    found.gpus = number_of<std::uint64_t>(nccl, "ranks").value_or(0);
-    found.bytes = number_of<std::uint64_t>(nccl, "bytes").value_or(0);
-    right = right && nccl.value("sums_right", Json()) == true;
+    found.version = printable_member(nccl, "version");
+    found.gpus = number_member<std::uint64_t>(nccl, "ranks").value_or(0);
+    found.bytes = number_member<std::uint64_t>(nccl, "bytes").value_or(0);
+    right = right && nccl.value("sums_right", json()) == true;
     take_seconds(nccl, longest);
   }
   if (!failure.empty() || !right || longest.empty()) {
@@ -211,18 +211,23 @@ PreflightNccl not_measured(std::string why) {
 }
 
 void add_nccl(Preflight& preflight, PreflightNccl nccl) {
-  if (nccl.bus_bits_per_second) nccl.expected_bus_bits_per_second = expected_of(preflight, nccl);
+  if (nccl.bus_bits_per_second) {
+    nccl.expected_bus_bits_per_second = expected_bus_bits(preflight, nccl);
+  }
   preflight.nccl = sentence(nccl);
   if (nccl.failed) {
-    say(preflight, "broken", "NCCL's all-reduce over the nodes' GPUs failed: " + nccl.problem);
+    add_nccl_finding(preflight, "broken",
+                     "NCCL's all-reduce over the nodes' GPUs failed: " + nccl.problem);
   } else if (nccl.expected_bus_bits_per_second &&
              *nccl.bus_bits_per_second < *nccl.expected_bus_bits_per_second * kSlowShare) {
-    say(preflight, "slow",
+    add_nccl_finding(
+        preflight, "slow",
         fmt::format("NCCL's all-reduce gets {}; expected {}", bits_text(*nccl.bus_bits_per_second),
                     bits_text(*nccl.expected_bus_bits_per_second)));
   }
   if (nccl.seconds && nccl.network == "Socket" && ports_of(preflight)) {
-    say(preflight, "slow",
+    add_nccl_finding(
+        preflight, "slow",
         "NCCL goes by sockets, and the nodes have InfiniBand: `--rdma` gives it to the ranks");
   }
   preflight.nccl_all_reduce = std::move(nccl);

@@ -21,33 +21,33 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::string_view kImage = "image";
-constexpr std::string_view kProject = "code";
+constexpr std::string_view kImageOffer = "image";
+constexpr std::string_view kDuringCode = "code";
 constexpr std::string_view kLists = "list";
 
 double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
-std::uint64_t count_of(milliseconds time) {
+std::uint64_t milliseconds_count(milliseconds time) {
   return static_cast<std::uint64_t>(std::max<milliseconds::rep>(0, time.count()));
 }
 
 template <class Event, class... Args>
-void tell(const Event& event, Args&&... args) {
+void tell_event(const Event& event, Args&&... args) {
   if (event) event(std::forward<Args>(args)...);
 }
 
 // What a node says a person may come to read: on one line, or it could speak for mlenv.
 
-RunFailure shown(const RunFailure& failure) {
+RunFailure shown_safely(const RunFailure& failure) {
   return {shown_text(failure.code), shown_text(failure.message)};
 }
 
-NodeHello shown(NodeHello hello) {
+NodeHello shown_safely(NodeHello hello) {
   hello.host = shown_text(hello.host);
   return hello;
 }
 
-Failed shown(Failed failed) {
+Failed shown_safely(Failed failed) {
   failed.hint = shown_text(failed.hint);
   for (std::string& frame : failed.frames) frame = shown_text(frame);
   return failed;
@@ -62,8 +62,8 @@ void make_shown(nlohmann::json& value) {
   }
 }
 
-RankEnd end_of(RankEnded&& ended) {
-  if (ended.failure) ended.failure = shown(*ended.failure);
+RankEnd shown_end(RankEnded&& ended) {
+  if (ended.failure) ended.failure = shown_safely(*ended.failure);
   ended.ended_by_node = shown_text(ended.ended_by_node);
   return {ended.exit_code,         ended.signal,
           ended.out_of_memory,     std::move(ended.failure),
@@ -130,7 +130,7 @@ void NodeLink::Impl::lose(const std::string& why) {
   if (lost) return;
   lost = true;
   channel.close();
-  tell(events.lost, why);
+  tell_event(events.lost, why);
 }
 
 std::string NodeLink::Impl::why_it_closed() const {
@@ -176,13 +176,13 @@ void NodeLink::Impl::send() {
 
 void NodeLink::Impl::fill() {
   const auto failed = [this](const std::string& during, const Error& error) {
-    tell(events.failed, during, error);
+    tell_event(events.failed, during, error);
   };
   // Never in the midst of a blob.
   if (!blobs.busy()) return data.fill(channel, failed);
   const std::uint64_t before = blobs.sent();
   blobs.fill(channel, failed);
-  if (blobs.sent() != before) tell(events.sending, blobs.sent(), blobs.all());
+  if (blobs.sent() != before) tell_event(events.sending, blobs.sent(), blobs.all());
 }
 
 void NodeLink::Impl::tick() {
@@ -214,30 +214,32 @@ void NodeLink::Impl::require_in_turn(const Message& message) {
 void NodeLink::Impl::on(Message&& message) {
   require_in_turn(message);
   if (auto* line = std::get_if<RankLine>(&message))
-    return tell(events.line, line->rank, line->line);
-  if (auto* hello = std::get_if<Hello>(&message)) return tell(events.met, shown(hello->hello));
+    return tell_event(events.line, line->rank, line->line);
+  if (auto* hello = std::get_if<Hello>(&message)) {
+    return tell_event(events.met, shown_safely(hello->hello));
+  }
   if (auto* want = std::get_if<Want>(&message)) return on_want(*want);
   if (auto* ready = std::get_if<Ready>(&message)) return on_ready(*ready);
   if (auto* failed = std::get_if<Failed>(&message)) return on_failed(*failed);
-  if (auto* ports = std::get_if<FreePorts>(&message)) return tell(events.ports, ports->ports);
+  if (auto* ports = std::get_if<FreePorts>(&message)) return tell_event(events.ports, ports->ports);
   if (auto* facts = std::get_if<FactsText>(&message)) return on_facts(*facts);
   if (auto* started = std::get_if<RankStarted>(&message)) {
-    return tell(events.started, started->rank, started->run);
+    return tell_event(events.started, started->rank, started->run);
   }
   if (auto* used = std::get_if<RankUsed>(&message)) {
     used->use.waits_for = shown_text(used->use.waits_for);
     used->use.waits_at = shown_text(used->use.waits_at);
-    return tell(events.use, used->rank, used->use);
+    return tell_event(events.use, used->rank, used->use);
   }
   if (auto* ended = std::get_if<RankEnded>(&message)) {
     const std::uint64_t rank = ended->rank;
-    return tell(events.ended, rank, end_of(std::move(*ended)));
+    return tell_event(events.ended, rank, shown_end(std::move(*ended)));
   }
   if (auto* tested = std::get_if<LinkTested>(&message)) {
-    return tell(events.link_tested, tested->answer);
+    return tell_event(events.link_tested, tested->answer);
   }
   if (auto* tested = std::get_if<StorageTested>(&message)) {
-    return tell(events.storage_tested, tested->answer);
+    return tell_event(events.storage_tested, tested->answer);
   }
   if (auto* words = std::get_if<Leaving>(&message)) leaving = shown_text(words->why);
   if (!on_data(message)) on_piece(message);
@@ -245,23 +247,23 @@ void NodeLink::Impl::on(Message&& message) {
 
 void NodeLink::Impl::on_piece(const Message& message) {
   if (const auto* serving = std::get_if<Serving>(&message)) {
-    tell(events.serving, serving->port);
+    tell_event(events.serving, serving->port);
   } else if (const auto* arrived = std::get_if<PieceArrived>(&message)) {
-    tell(events.arrived, *arrived);
+    tell_event(events.arrived, *arrived);
   } else if (const auto* piece = std::get_if<PieceFailed>(&message)) {
-    tell(events.not_fetched, *piece);
+    tell_event(events.not_fetched, *piece);
   } else if (const auto* blob = std::get_if<BlobSpoilt>(&message)) {
-    tell(events.spoilt, *blob);
+    tell_event(events.spoilt, *blob);
   } else if (const auto* range = std::get_if<RangeEnded>(&message)) {
     RangeEnded ended = *range;
     ended.why = shown_text(ended.why);
-    tell(events.range_ended, ended);
+    tell_event(events.range_ended, ended);
   }
 }
 
 bool NodeLink::Impl::on_data(const Message& message) {
   if (const auto* at = std::get_if<DataAt>(&message)) {
-    tell(events.data_at, at->place);
+    tell_event(events.data_at, at->place);
   } else if (const auto* want = std::get_if<WantData>(&message)) {
     data.want(*want);
   } else {
@@ -272,21 +274,21 @@ bool NodeLink::Impl::on_data(const Message& message) {
 
 /// What was not offered is not sent, whatever the node asks for.
 void NodeLink::Impl::on_want(const Want& want) {
-  const Offer& offer = want.during == kImage ? image : want.during == kLists ? lists : code;
+  const Offer& offer = want.during == kImageOffer ? image : want.during == kLists ? lists : code;
   Want offered{want.during, {}, want.kept};
   for (const OfferedBlob& blob : offer.blobs) {
     const bool wanted = std::any_of(want.blobs.begin(), want.blobs.end(),
                                     [&](const auto& one) { return one.digest == blob.digest; });
     if (wanted) offered.blobs.push_back(blob);
   }
-  if (want.during == kImage && events.lacking) return events.lacking(offered);
+  if (want.during == kImageOffer && events.lacking) return events.lacking(offered);
   if (offered.blobs.empty()) return;
   blobs.add(*offer.store, offered);
-  tell(events.sending, blobs.sent(), blobs.all());
+  tell_event(events.sending, blobs.sent(), blobs.all());
 }
 
 void NodeLink::Impl::on_ready(const Ready& ready) {
-  tell(ready.during == kImage ? events.image_ready : events.code_ready, ready.digest);
+  tell_event(ready.during == kImageOffer ? events.image_ready : events.code_ready, ready.digest);
 }
 
 void NodeLink::Impl::on_facts(const FactsText& text) {
@@ -297,15 +299,15 @@ void NodeLink::Impl::on_facts(const FactsText& text) {
     make_shown(value);
     facts = read_facts(value.dump(), kWhat);
   } catch (const Error& error) {
-    return tell(events.failed, "facts", shown(Failed::of("facts", error)).error());
+    return tell_event(events.failed, "facts", shown_safely(Failed::of("facts", error)).error());
   }
-  tell(events.facts, *facts);
+  tell_event(events.facts, *facts);
 }
 
 void NodeLink::Impl::on_failed(const Failed& failed) {
   blobs.forget(failed.during);
   if (failed.during == kData) data.forget();
-  tell(events.failed, failed.during, shown(failed).error());
+  tell_event(events.failed, failed.during, shown_safely(failed).error());
 }
 
 void NodeLink::Impl::offer(Store& store, std::string_view during, const Message& message) {
@@ -335,8 +337,8 @@ void NodeLink::send() { impl_->send(); }
 void NodeLink::tick() { impl_->tick(); }
 
 void NodeLink::meet(const std::string& job_id, std::size_t ports) {
-  impl_->say(Meet{kProtocol, job_id, ports, count_of(impl_->settings.beat),
-                  count_of(impl_->settings.silence)});
+  impl_->say(Meet{kProtocol, job_id, ports, milliseconds_count(impl_->settings.beat),
+                  milliseconds_count(impl_->settings.silence)});
 }
 void NodeLink::ask_facts() { impl_->say(AskFacts{}); }
 void NodeLink::ask_ports(std::size_t count) { impl_->say(AskPorts{count}); }
@@ -351,7 +353,7 @@ void NodeLink::send_image(Store& store, const std::string& digest,
                                    [&](const auto& one) { return one.digest == blob.digest; });
     if (!known) offer.layers.push_back(std::move(blob));
   }
-  impl_->offer(store, kImage, offer);
+  impl_->offer(store, kImageOffer, offer);
 }
 
 void NodeLink::serve_peers(const std::string& token, const std::string& address) {
@@ -361,7 +363,7 @@ void NodeLink::fetch(const FetchPiece& piece) { impl_->say(piece); }
 void NodeLink::use_registry(const UseRegistry& registry) { impl_->say(registry); }
 void NodeLink::fetch(const FetchRange& range) { impl_->say(range); }
 void NodeLink::send_piece(Store& store, const OfferedBlob& blob, std::size_t piece) {
-  impl_->blobs.add_piece(store, std::string(kImage), blob, piece);
+  impl_->blobs.add_piece(store, std::string(kImageOffer), blob, piece);
 }
 std::size_t NodeLink::pieces_waiting() const { return impl_->blobs.waiting(); }
 
@@ -370,7 +372,7 @@ void NodeLink::send_code(Store& store, const std::string& digest) {
   if (!size) {
     throw failure("absent", "the store has no archive `{}` of the job's code", digest);
   }
-  impl_->offer(store, kProject, OfferCode{{digest, *size}});
+  impl_->offer(store, kDuringCode, OfferCode{{digest, *size}});
 }
 
 void NodeLink::send_data(Store& store, DataLists& lists, const std::vector<DataSet>& sets) {
@@ -397,7 +399,7 @@ void NodeLink::signal(std::uint64_t rank, int number) {
   impl_->say(SignalRank{rank, static_cast<std::uint64_t>(number)});
 }
 void NodeLink::stop(std::uint64_t rank, std::chrono::milliseconds grace) {
-  impl_->say(StopRank{rank, count_of(grace)});
+  impl_->say(StopRank{rank, milliseconds_count(grace)});
 }
 void NodeLink::bye() {
   impl_->say(Bye{});

@@ -18,13 +18,13 @@ struct Blocked {
   std::vector<std::string> nodes;
 };
 
-std::string_view title_of(const Finding& finding) {
+std::string_view finding_title(const Finding& finding) {
   if (!finding.title.empty()) return finding.title;
   const Rule* const rule = find_rule(finding.rule);
   return rule == nullptr ? std::string_view(finding.rule) : rule->title;
 }
 
-void take(std::optional<Blocked>& blocked, const Verdict& verdict, const std::string& node) {
+void add_blocked(std::optional<Blocked>& blocked, const Verdict& verdict, const std::string& node) {
   if (!verdict.blocks()) return;
   const Finding& worst = verdict.findings.front();
   if (!blocked) blocked = Blocked{worst, {}};
@@ -66,15 +66,15 @@ void require_verdicts(const ImageFacts& image, const std::string& name,
   std::vector<mlenv::Rank> together;
   for (const NodeState& node : nodes) {
     if (!node.facts) continue;
-    take(blocked, judge(image, *node.facts, use), node.offer.name);
+    add_blocked(blocked, judge(image, *node.facts, use), node.offer.name);
     together.push_back({&image, &*node.facts, node.offer.name});
   }
-  take(blocked, judge_together(together, use), "all of them together");
+  add_blocked(blocked, judge_together(together, use), "all of them together");
   if (!blocked) return;
   constexpr std::size_t kNamed = 4;
   const Finding& finding = blocked->finding;
   throw refusal("does-not-run", "`{}` does not run on {}: {}", name, listed(blocked->nodes, kNamed),
-                title_of(finding))
+                finding_title(finding))
       .because("needed: " + printable(finding.needed))
       .because("found: " + printable(finding.found))
       .hint(fmt::format("{}; `mlenv explain {}` says more, `--no-check` starts it all the same",

@@ -16,7 +16,7 @@ void put(std::optional<T>& into, const std::optional<T>& from) {
 }
 
 template <class T>
-void take(T& into, const std::optional<T>& from) {
+void take_if_given(T& into, const std::optional<T>& from) {
   if (from) into = *from;
 }
 
@@ -58,11 +58,11 @@ JobParts merged(JobParts file, const JobParts& options) {
 
 Job job_of(const JobParts& parts) {
   Job job;
-  take(job.name, parts.name);
-  take(job.image, parts.image);
-  take(job.argv, parts.command);
-  take(job.nodes, parts.nodes);
-  take(job.ranks_per_node, parts.ranks_per_node);
+  take_if_given(job.name, parts.name);
+  take_if_given(job.image, parts.image);
+  take_if_given(job.argv, parts.command);
+  take_if_given(job.nodes, parts.nodes);
+  take_if_given(job.ranks_per_node, parts.ranks_per_node);
   job.gpus_per_node = parts.gpus_per_node;
   const bool roles = parts.names_roles();
   job.strategy = parts.strategy.value_or(roles ? Strategy::parameter_server : Strategy::allreduce);
@@ -73,26 +73,26 @@ Job job_of(const JobParts& parts) {
         .hint(fmt::format("`--strategy {}`, or leave the roles out",
                           name_of(Strategy::parameter_server)));
   }
-  take(job.framework, parts.framework);
+  take_if_given(job.framework, parts.framework);
   // Sums by MPI are started by MPI.
   if (job.strategy == Strategy::mpi) job.framework = Framework::mpi;
   if (job.strategy == Strategy::allreduce && job.framework == Framework::mpi) {
     job.strategy = Strategy::mpi;
   }
-  take(job.roles.chief, parts.chief);
-  take(job.roles.servers, parts.servers);
-  take(job.roles.evaluator, parts.evaluator);
-  take(job.roles.async, parts.async);
-  take(job.interface, parts.interface);
-  take(job.pull_from, parts.pull_from);
+  take_if_given(job.roles.chief, parts.chief);
+  take_if_given(job.roles.servers, parts.servers);
+  take_if_given(job.roles.evaluator, parts.evaluator);
+  take_if_given(job.roles.async, parts.async);
+  take_if_given(job.interface, parts.interface);
+  take_if_given(job.pull_from, parts.pull_from);
   for (const auto& [name, value] : parts.env) job.env.push_back(fmt::format("{}={}", name, value));
   job.mounts = parts.mounts;
-  take(job.workdir, parts.workdir);
-  take(job.restarts, parts.restarts);
-  take(job.rescale_interval, parts.rescale_interval);
+  take_if_given(job.workdir, parts.workdir);
+  take_if_given(job.restarts, parts.restarts);
+  take_if_given(job.rescale_interval, parts.rescale_interval);
   job.deadline = parts.deadline;
-  take(job.grace, parts.grace);
-  take(job.preflight, parts.preflight);
+  take_if_given(job.grace, parts.grace);
+  take_if_given(job.preflight, parts.preflight);
   job.stall_timeout = parts.stall_timeout;
   job.checkpoints = parts.checkpoints;
   job.options.limits.memory_bytes = parts.memory_bytes;

@@ -3,20 +3,21 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/record_json.hpp"
 #include "runner/local/stage.hpp"
 
 namespace mlenv::job {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-Json written(const std::optional<Mount>& mount) {
+json written(const std::optional<Mount>& mount) {
   if (!mount) return {};
   return {mount->source.native(), mount->target, mount->read_only};
 }
 
-Json written(const Job& job) {
+json written(const Job& job) {
   return {{"name", job.name},
           {"least", job.nodes.least},
           {"most", job.nodes.most},
@@ -31,20 +32,20 @@ Json written(const Job& job) {
           {"interface", job.interface},
           {"restarts", job.restarts},
           {"rescale_ms", job.rescale_interval.count()},
-          {"deadline_ms", job.deadline ? Json(job.deadline->count()) : Json()},
+          {"deadline_ms", job.deadline ? json(job.deadline->count()) : json()},
           {"grace_ms", job.grace.count()},
           {"checkpoints", written(job.checkpoints)},
           {"preflight", job.preflight},
-          {"stall_timeout_ms", job.stall_timeout ? Json(job.stall_timeout->count()) : Json()}};
+          {"stall_timeout_ms", job.stall_timeout ? json(job.stall_timeout->count()) : json()}};
 }
 
 template <class T>
-std::optional<T> optional_of(const Json& value) {
+std::optional<T> optional_of(const json& value) {
   if (value.is_null()) return std::nullopt;
   return value.get<T>();
 }
 
-Job job_of(const Json& value) {
+Job job_in_plan(const json& value) {
   using std::chrono::milliseconds;
   Job job;
   job.name = value.at("name");
@@ -65,46 +66,46 @@ Job job_of(const Json& value) {
   }
   job.preflight = value.at("preflight");
   job.grace = milliseconds(value.at("grace_ms").get<std::int64_t>());
-  if (const Json& one = value.at("checkpoints"); !one.is_null()) {
+  if (const json& one = value.at("checkpoints"); !one.is_null()) {
     job.checkpoints = Mount{one.at(0).get<std::string>(), one.at(1), one.at(2)};
   }
   return job;
 }
 
-Json written(const std::vector<DataSet>& sets) {
-  Json all = Json::array();
+json written(const std::vector<DataSet>& sets) {
+  json all = json::array();
   for (const DataSet& one : sets) all.push_back(RecordWriter::written(one));
   return all;
 }
 
-std::vector<DataSet> data_of(const Json& value) {
+std::vector<DataSet> data_of(const json& value) {
   std::vector<DataSet> sets;
-  for (const Json& one : value) {
+  for (const json& one : value) {
     sets.push_back({one.at("name"), one.at("digest"), one.at("from"), one.at("to"), one.at("stage"),
                     one.at("list"), one.at("list_bytes"), one.at("bytes")});
   }
   return sets;
 }
 
-Json written(const std::vector<StorageUse>& places) {
-  Json all = Json::array();
+json written(const std::vector<StorageUse>& places) {
+  json all = json::array();
   for (const StorageUse& one : places) all.push_back(RecordWriter::written(one));
   return all;
 }
 
-std::vector<StorageUse> storage_of(const Json& value) {
+std::vector<StorageUse> storage_of(const json& value) {
   std::vector<StorageUse> places;
-  for (const Json& one : value) {
+  for (const json& one : value) {
     places.push_back({one.at("name"), one.at("path"), one.at("writes")});
   }
   return places;
 }
 
-Json binary(const std::string& bytes) {
-  return Json::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+json to_binary(const std::string& bytes) {
+  return json::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
 }
 
-std::string bytes_of(const Json& value) {
+std::string from_binary(const json& value) {
   const auto& bytes = value.get_binary();
   return {bytes.begin(), bytes.end()};
 }
@@ -113,7 +114,7 @@ std::string bytes_of(const Json& value) {
 
 std::string render_plan_file(const PlanFile& file) {
   const DrivePlan& plan = file.plan;
-  const Json value = {
+  const json value = {
       {"version", file.version},
       {"engine", file.engine},
       {"store", file.store.native()},
@@ -122,25 +123,24 @@ std::string render_plan_file(const PlanFile& file) {
       {"image", plan.image_digest},
       {"pull_from", {plan.pull_from.repository, plan.pull_from.plain_http, plan.pull_from.program}},
       {"gpus", plan.gpus},
-      {"facts", plan.image_facts ? Json(render_image_facts(*plan.image_facts)) : Json()},
+      {"facts", plan.image_facts ? json(render_image_facts(*plan.image_facts)) : json()},
       {"code", RecordWriter::written(plan.code_digest)},
       {"data", written(plan.data)},
       {"storage", written(plan.storage)},
-      {"run", binary(render_request(plan.run))},
+      {"run", to_binary(render_request(plan.run))},
       {"start", render_run_start(plan.start)},
       {"meeting_ms", plan.meeting.count()},
       {"beat_ms", plan.link.beat.count()},
       {"silence_ms", plan.link.silence.count()},
       {"most_log_bytes", plan.most_log_bytes},
   };
-  const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
-  return {cbor.begin(), cbor.end()};
+  return cbor_bytes(value);
 }
 
 PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::string_view version) {
   using std::chrono::milliseconds;
   try {
-    const Json value = Json::from_cbor(bytes.begin(), bytes.end());
+    const json value = json::from_cbor(bytes.begin(), bytes.end());
     PlanFile file;
     file.version = value.at("version");
     if (file.version != version) {
@@ -152,9 +152,9 @@ PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::st
     file.store = value.at("store").get<std::string>();
     file.json = value.at("json");
     DrivePlan& plan = file.plan;
-    plan.job = job_of(value.at("job"));
+    plan.job = job_in_plan(value.at("job"));
     plan.image_digest = value.at("image");
-    const Json& from = value.at("pull_from");
+    const json& from = value.at("pull_from");
     plan.pull_from = {from.at(0), from.at(1), from.at(2)};
     plan.gpus = value.at("gpus");
     if (const auto facts = optional_of<std::string>(value.at("facts"))) {
@@ -163,14 +163,14 @@ PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::st
     plan.code_digest = optional_of<std::string>(value.at("code"));
     plan.data = data_of(value.at("data"));
     plan.storage = storage_of(value.at("storage"));
-    plan.run = parse_request(bytes_of(value.at("run")));
+    plan.run = parse_request(from_binary(value.at("run")));
     plan.start = parse_run_start(value.at("start").get<std::string>(), shown);
     plan.meeting = milliseconds(value.at("meeting_ms").get<std::int64_t>());
     plan.link.beat = milliseconds(value.at("beat_ms").get<std::int64_t>());
     plan.link.silence = milliseconds(value.at("silence_ms").get<std::int64_t>());
     plan.most_log_bytes = value.at("most_log_bytes");
     return file;
-  } catch (const Json::exception& error) {
+  } catch (const json::exception& error) {
     throw usage_error("bad-job", "`{}` is no job", shown).because(error.what());
   }
 }

@@ -34,8 +34,8 @@ std::optional<double> usual_rate(const Preflight& found) {
   return median(best);
 }
 
-std::optional<double> expected_of(const Preflight& found, const PreflightLink& link,
-                                  const std::optional<double>& usual) {
+std::optional<double> expected_link_bits(const Preflight& found, const PreflightLink& link,
+                                         const std::optional<double>& usual) {
   const PreflightNode& from = found.nodes[link.from];
   const PreflightNode& to = found.nodes[link.to];
   const bool within = !from.boot_id.empty() && from.boot_id == to.boot_id;
@@ -313,7 +313,7 @@ void judge(Preflight& preflight) {
   const std::optional<double> usual = usual_rate(preflight);
   const std::optional<double> usual_trip = usual_round_trip(preflight.links);
   for (PreflightLink& link : preflight.links) {
-    link.expected_bits_per_second = expected_of(preflight, link, usual);
+    link.expected_bits_per_second = expected_link_bits(preflight, link, usual);
     link.standing = standing_of(link, usual_trip);
   }
   for (const char* const standing : {"broken", "slow", "late"}) {

@@ -11,7 +11,7 @@ namespace mlenv::job {
 namespace {
 
 /// InfiniBand's rate is the port's, that goes with the interface.
-std::optional<double> speed_of(const Facts& facts, const std::string& interface) {
+std::optional<double> interface_speed(const Facts& facts, const std::string& interface) {
   constexpr double kMega = 1e6;
   constexpr double kGiga = 1e9;
   if (facts.network.interfaces) {
@@ -42,13 +42,13 @@ std::optional<double> rdma_speed_of(const Facts& facts) {
   return all;
 }
 
-PreflightNode node_of(const NodeState& state, const Job& job, std::size_t count) {
+PreflightNode preflight_node(const NodeState& state, const Job& job, std::size_t count) {
   const Place place = place_of(
       job, count, {state.offer.name, state.offer.address, state.offer.interface}, *state.hello);
   PreflightNode node{place.name, place.address, place.interface, std::nullopt,
                      state.hello->boot_id};
   if (state.facts) {
-    node.speed_bits_per_second = speed_of(*state.facts, place.interface);
+    node.speed_bits_per_second = interface_speed(*state.facts, place.interface);
     node.rdma_bits_per_second = rdma_speed_of(*state.facts);
   }
   return node;
@@ -60,7 +60,7 @@ Preflight preflight_of(DrivenNodes& nodes, const Job& job, const std::function<b
   const std::vector<std::size_t> with = nodes.ready();
   std::vector<PreflightNode> described;
   for (const std::size_t node : with) {
-    described.push_back(node_of(nodes.state(node), job, with.size()));
+    described.push_back(preflight_node(nodes.state(node), job, with.size()));
   }
   const auto say = [&](std::size_t node, const std::string& text) {
     if (NodeLink* const link = nodes.link(with[node])) link->link_test(text);

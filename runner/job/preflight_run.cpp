@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 
@@ -19,8 +20,8 @@ constexpr milliseconds kSlack{5'000};  ///< from a node's own limit until its an
 constexpr milliseconds kAllStreams{12'000};
 constexpr milliseconds kMostPairs{30'000};
 constexpr milliseconds kMostAgain{8'000};
-constexpr milliseconds kMostRing{15'000};
-constexpr std::size_t kNobody = SIZE_MAX;
+constexpr milliseconds kMostRingTime{15'000};
+constexpr std::size_t kNoPartner = SIZE_MAX;
 
 milliseconds span_for(std::size_t rounds) {
   constexpr milliseconds kLeast{60};
@@ -29,7 +30,9 @@ milliseconds span_for(std::size_t rounds) {
   return std::clamp(kAllStreams / (2 * static_cast<milliseconds::rep>(rounds)), kLeast, kMost);
 }
 
-std::uint64_t count_of(milliseconds time) { return static_cast<std::uint64_t>(time.count()); }
+std::uint64_t whole_milliseconds(milliseconds time) {
+  return static_cast<std::uint64_t>(time.count());
+}
 
 /// Both streams, the round trips, and connections that have to be made.
 milliseconds pair_limit(milliseconds span) {
@@ -40,7 +43,6 @@ milliseconds pair_limit(milliseconds span) {
 /// So large that it takes about a third of a second.
 std::uint64_t ring_bytes(std::size_t nodes, double bits_per_second) {
   constexpr double kSeconds = 0.3;
-  constexpr double kByteBits = 8;
   constexpr std::uint64_t kLeast = std::uint64_t{64} << 10;
   constexpr std::uint64_t kMost = std::uint64_t{16} << 20;
   const double share = 2.0 * static_cast<double>(nodes - 1) / static_cast<double>(nodes);
@@ -139,7 +141,7 @@ void PreflightRun::ask_reach() {
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
     if (!usable(node)) continue;
     LinkRequest reach = request(node, kLinkReach);
-    reach.limit_ms = count_of(kReach);
+    reach.limit_ms = whole_milliseconds(kReach);
     for (std::size_t other = 0; other < nodes_.size(); ++other) {
       if (other != node && usable(other)) reach.peers.push_back(peer(other));
     }
@@ -159,8 +161,8 @@ bool PreflightRun::ask_pair(PreflightPair pair) {
     LinkRequest asked = request(node, kLinkPair);
     asked.calls = node == caller;
     asked.peers = {peer(partner_[node])};
-    asked.span_ms = count_of(span_);
-    asked.limit_ms = count_of(pair_limit(span_));
+    asked.span_ms = whole_milliseconds(span_);
+    asked.limit_ms = whole_milliseconds(pair_limit(span_));
     ask(node, asked);
   }
   return true;
@@ -168,7 +170,7 @@ bool PreflightRun::ask_pair(PreflightPair pair) {
 
 bool PreflightRun::ask_pairs(const std::vector<PreflightPair>& pairs) {
   begin(pair_limit(span_));
-  partner_.assign(nodes_.size(), kNobody);
+  partner_.assign(nodes_.size(), kNoPartner);
   bool any = false;
   for (const PreflightPair& pair : pairs) any = ask_pair(pair) || any;
   return any;
@@ -215,14 +217,14 @@ bool PreflightRun::ask_ring() {
     slowest = std::min(slowest.value_or(rate), rate);
   }
   found_.ring.bytes = ring_bytes(count, *slowest);
-  begin(kMostRing);
+  begin(kMostRingTime);
   for (std::size_t node = 0; node < count; ++node) {
     LinkRequest ring = request(node, kLinkRing);
     ring.nodes = count;
     ring.peers = {peer((node + 1) % count), peer((node + count - 1) % count)};
     ring.bytes = found_.ring.bytes;
     ring.times = kTimes;
-    ring.limit_ms = count_of(kMostRing);
+    ring.limit_ms = whole_milliseconds(kMostRingTime);
     ask(node, ring);
   }
   return true;
@@ -256,7 +258,7 @@ void PreflightRun::take(std::size_t node, const LinkAnswer& answer) {
 /// The better of two measurements is the link's: what disturbs makes it slower and later.
 void PreflightRun::take_pair(std::size_t node, const LinkAnswer& answer) {
   const std::size_t other = partner_[node];
-  if (other == kNobody) return;
+  if (other == kNoPartner) return;
   PreflightLink& to_here = link(other, node);
   if (answer.bits_per_second) {
     to_here.bits_per_second =
@@ -296,7 +298,6 @@ void PreflightRun::finish_ring() {
   std::sort(longest.begin(), longest.end());
   ring.seconds = longest[longest.size() / 2];
   ring.sums_right = ring_right_;
-  constexpr double kByteBits = 8;
   const auto count = static_cast<double>(nodes_.size());
   ring.bus_bits_per_second = 2 * (count - 1) / count * static_cast<double>(ring.bytes) * kByteBits /
                              std::max(*ring.seconds, 1e-9);

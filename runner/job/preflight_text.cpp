@@ -7,7 +7,7 @@
 namespace mlenv::job {
 namespace {
 
-constexpr RecordKind kKind{"mlenv.preflight/1", "a preflight", ""};
+constexpr RecordKind kPreflightKind{"mlenv.preflight/1", "a preflight", ""};
 constexpr std::size_t kMostInMatrix = 12;
 
 struct Range {
@@ -35,15 +35,15 @@ std::string trips(const Range& range) {
   return (least == most ? most : least + " to " + most) + " ms";
 }
 
-using Row = std::vector<std::string>;
+using TableRow = std::vector<std::string>;
 
-void add_table(std::vector<std::string>& lines, const std::vector<Row>& rows) {
+void add_table(std::vector<std::string>& lines, const std::vector<TableRow>& rows) {
   std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], widths[i]) : row[i];
@@ -52,7 +52,7 @@ void add_table(std::vector<std::string>& lines, const std::vector<Row>& rows) {
   }
 }
 
-Row row_of(const Preflight& found, std::size_t node) {
+TableRow row_of(const Preflight& found, std::size_t node) {
   Range out;
   Range in;
   Range trip;
@@ -81,10 +81,10 @@ std::string cell(const Preflight& found, std::size_t from, std::size_t to) {
 void add_matrix(std::vector<std::string>& lines, const Preflight& found) {
   const std::size_t count = found.nodes.size();
   if (count < 2 || count > kMostInMatrix) return;
-  std::vector<Row> rows(1, Row{"Mbit/s from, to"});
+  std::vector<TableRow> rows(1, TableRow{"Mbit/s from, to"});
   for (const PreflightNode& node : found.nodes) rows.front().push_back(printable(node.name));
   for (std::size_t from = 0; from < count; ++from) {
-    Row row{printable(found.nodes[from].name)};
+    TableRow row{printable(found.nodes[from].name)};
     for (std::size_t to = 0; to < count; ++to) row.push_back(cell(found, from, to));
     rows.push_back(std::move(row));
   }
@@ -125,15 +125,17 @@ std::string bits_text(double bits_per_second) {
   return fmt::format("{:.0f} kbit/s", bits_per_second / kKilo);
 }
 
-std::string render_preflight(const Preflight& preflight) { return render_record(preflight, kKind); }
+std::string render_preflight(const Preflight& preflight) {
+  return render_record(preflight, kPreflightKind);
+}
 
 Preflight parse_preflight(std::string_view text, std::string_view shown) {
-  return read_record<Preflight>(text, shown, kKind);
+  return read_record<Preflight>(text, shown, kPreflightKind);
 }
 
 std::vector<std::string> preflight_text(const Preflight& found) {
   std::vector<std::string> lines;
-  std::vector<Row> rows{{"node", "interface", "speed", "sends", "receives", "round trip"}};
+  std::vector<TableRow> rows{{"node", "interface", "speed", "sends", "receives", "round trip"}};
   for (std::size_t node = 0; node < found.nodes.size(); ++node) {
     rows.push_back(row_of(found, node));
   }

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/bytes.hpp"
+
 namespace mlenv::job {
 namespace {
 
-constexpr std::size_t kDeepest = 16;
+constexpr std::size_t kDeepestRecord = 16;
 constexpr std::size_t kMostItems = 100'000;
 
 /// RFC 8949, section 3.1.
@@ -70,7 +72,6 @@ class RecordScan {
     const std::size_t bytes = std::size_t{1} << (head.value - kFirstLong);
     if (rest_.size() < bytes) return false;
     head.value = 0;
-    constexpr unsigned kByteBits = 8;
     for (std::size_t i = 0; i < bytes; ++i) head.value = (head.value << kByteBits) | take_byte();
     return true;
   }
@@ -83,7 +84,7 @@ class RecordScan {
 
   /// Each item takes a byte at least.
   bool enter(std::uint64_t count, std::uint64_t each) {
-    if (count > rest_.size() / each || left_.size() > kDeepest) return false;
+    if (count > rest_.size() / each || left_.size() > kDeepestRecord) return false;
     left_.push_back(count * each);
     return true;
   }

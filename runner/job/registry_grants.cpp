@@ -15,16 +15,16 @@
 namespace mlenv::job {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Json = nlohmann::json;
+using nlohmann::json;
+using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLongest{120};
-constexpr std::size_t kMostSaid = std::size_t{1} << 20U;
+constexpr std::chrono::seconds kLongestGrants{120};
+constexpr std::size_t kMostGrantBytes = std::size_t{1} << 20U;
 
 /// Its last words, an mlenv.error/1, as the error that it was.
 Error error_in(const std::string& said, int status) {
   const std::size_t start = said.rfind("{\"code\"");
-  const Json value = Json::parse(start == std::string::npos ? "" : said.substr(start), nullptr,
+  const json value = json::parse(start == std::string::npos ? "" : said.substr(start), nullptr,
                                  /*allow_exceptions=*/false);
   if (!value.is_object() || !value.contains("frames") || !value["frames"].is_array()) {
     return failure("registry",
@@ -34,7 +34,7 @@ Error error_in(const std::string& said, int status) {
   // Under Slurm that is another machine than the person's, with logins and settings of its own.
   Error error =
       failure(value.value("code", "registry"), "`{}` gets no token for the nodes", host_name());
-  for (const Json& frame : value["frames"]) {
+  for (const json& frame : value["frames"]) {
     if (frame.is_string()) error.because(frame.get<std::string>());
   }
   if (value.contains("hint") && value["hint"].is_string()) {
@@ -44,7 +44,7 @@ Error error_in(const std::string& said, int status) {
 }
 
 /// One end of a pipe that nobody waits for.
-struct Heard {
+struct HeardText {
   Fd fd{};
   std::string text{};
   /// False: there will be nothing more.
@@ -54,7 +54,7 @@ struct Heard {
       const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
       if (count < 0 && errno == EINTR) continue;
       if (count < 0 && errno == EAGAIN) return true;
-      if (count <= 0 || text.size() > kMostSaid) {
+      if (count <= 0 || text.size() > kMostGrantBytes) {
         fd.reset();
       } else {
         text.append(buffer.data(), static_cast<std::size_t>(count));
@@ -85,19 +85,19 @@ class Asker {
     child_.emplace(command_);
     out_ = {not_waited_for(std::move(out.read_end)), {}};
     err_ = {not_waited_for(std::move(err.read_end)), {}};
-    began_ = Clock::now();
+    began_ = steady_clock::now();
   }
 
   std::optional<RegistryGrant> next() {
     if (!child_) return std::nullopt;
-    const bool late = Clock::now() - began_ > kLongest;
+    const bool late = steady_clock::now() - began_ > kLongestGrants;
     const bool more = out_.hear();
     if ((err_.hear() || more) && !late) return std::nullopt;
     const std::optional<Exit> exit = child_->wait(std::chrono::seconds{late ? 0 : 2});
     child_.reset();
     if (!exit) {
       throw failure("timeout", "the registry's token server gave `{}` nothing within {} s",
-                    host_name(), kLongest.count());
+                    host_name(), kLongestGrants.count());
     }
     if (exit->code != 0) throw error_in(err_.text, exit->code);
     return parse_registry_grant(out_.text);
@@ -106,9 +106,9 @@ class Asker {
  private:
   Command command_{Purpose{"registry-grant"}};
   std::optional<Child> child_;
-  Heard out_;
-  Heard err_;
-  Clock::time_point began_;
+  HeardText out_;
+  HeardText err_;
+  steady_clock::time_point began_;
 };
 
 std::optional<fs::path> mlenv_program(const PullFrom& from) {
@@ -140,11 +140,11 @@ std::string render_registry_grant(const RegistryGrant& grant) {
 }
 
 RegistryGrant parse_registry_grant(std::string_view text) {
-  const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
   const bool fits = value.is_object() && value.value("schema", "") == "mlenv.registry-grant/1";
   try {
     if (fits) return {value.at("blobs"), value.at("authorization"), value.at("any_certificate")};
-  } catch (const Json::exception&) {
+  } catch (const json::exception&) {
     // Nothing of it is quoted: it holds a token.
   }
   throw failure("bad-json", "what `mlenv registry-grant` answered is no grant");

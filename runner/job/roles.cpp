@@ -34,7 +34,7 @@ void place_servers(std::vector<RankRole>& ranks, std::uint64_t servers, std::uin
   }
 }
 
-Error too_few(const ServerRoles& roles, std::uint64_t world) {
+Error too_few_ranks(const ServerRoles& roles, std::uint64_t world) {
   std::vector<std::string> asked;
   if (roles.chief) asked.emplace_back("a chief");
   if (roles.servers > 0) asked.push_back(counted(roles.servers, "parameter server"));
@@ -57,7 +57,7 @@ std::vector<RankRole> roles_of(const Job& job, std::uint64_t nodes) {
   if (job.strategy == Strategy::parameter_server) {
     const ServerRoles& roles = job.roles;
     const std::uint64_t others = (roles.chief ? 1U : 0U) + (roles.evaluator ? 1U : 0U);
-    if (others >= world || roles.servers >= world - others) throw too_few(roles, world);
+    if (others >= world || roles.servers >= world - others) throw too_few_ranks(roles, world);
     if (roles.chief) ranks.front().role = "chief";
     if (roles.evaluator) ranks.back().role = "evaluator";
     place_servers(ranks, roles.servers, nodes);

@@ -12,9 +12,9 @@ using std::chrono::seconds;
 /// A node that is on its way is waited for no longer, so that the lowest is the first.
 constexpr seconds kOthers{5};
 /// File systems of a network remember for a while what they saw.
-constexpr seconds kLook{10};
+constexpr seconds kLookTime{10};
 /// A file system that does not answer by then.
-constexpr seconds kSilence{60};
+constexpr seconds kStorageSilence{60};
 constexpr seconds kRemoval{10};
 
 constexpr std::string_view kMarkerPrefix = ".mlenv-storage-";
@@ -26,7 +26,7 @@ Error no_storage(const StorageUse& use, std::string_view what, const std::string
 }
 
 /// Why a node that sees a place so cannot take part.
-Error amiss(const StorageUse& use, const StorageSight& sight, const std::string& node) {
+Error sight_error(const StorageUse& use, const StorageSight& sight, const std::string& node) {
   if (sight.problem == kStorageUnwritten) {
     return no_storage(use, "cannot be written", node)
         .because(sight.said)
@@ -112,7 +112,7 @@ void StorageProof::looked(std::size_t node, const StorageAnswer& answer, Time no
   Node& state = nodes_.at(node);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (answer.sights[i].problem.empty()) continue;
-    return fail(node, amiss(places_[i], answer.sights[i], state.name));
+    return fail(node, sight_error(places_[i], answer.sights[i], state.name));
   }
   state.sights = answer.sights;
   state.step = Step::waits;
@@ -122,7 +122,8 @@ void StorageProof::looked(std::size_t node, const StorageAnswer& answer, Time no
 void StorageProof::left(const StorageAnswer& answer, Time now) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (!places_[i].writes || answer.sights[i].problem.empty()) continue;
-    return first_cannot(amiss(places_[i], answer.sights[i], nodes_.at(round_->first).name), now);
+    return first_cannot(sight_error(places_[i], answer.sights[i], nodes_.at(round_->first).name),
+                        now);
   }
   find_it(now);
 }
@@ -156,7 +157,8 @@ void StorageProof::tick(Time now, bool others_come) {
   for (const auto& [index, node] : nodes_) {
     const auto since = now - node.since;
     const bool asked = node.step == Step::looks || node.step == Step::leaves;
-    if ((asked && since > kSilence) || (node.step == Step::finds && since > kLook + kSilence) ||
+    if ((asked && since > kStorageSilence) ||
+        (node.step == Step::finds && since > kLookTime + kStorageSilence) ||
         (node.step == Step::removes && since > kRemoval)) {
       silent.push_back(index);
     }
@@ -186,7 +188,7 @@ void StorageProof::ask(std::size_t node, Step step, std::string_view what, Time 
     request.round = round_->number;
     request.marker = round_->marker;
     request.wait_ms = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(kLook).count());
+        std::chrono::duration_cast<std::chrono::milliseconds>(kLookTime).count());
   }
   talk_.ask(node, render_storage_request(request));
 }

@@ -6,22 +6,22 @@
 namespace mlenv::job {
 namespace {
 
-constexpr RecordKind kRequestKind{"mlenv.storage-request/1", "a storage test", ""};
-constexpr RecordKind kAnswerKind{"mlenv.storage-answer/1", "a storage test's answer", ""};
+constexpr RecordKind kStorageRequestKind{"mlenv.storage-request/1", "a storage test", ""};
+constexpr RecordKind kStorageAnswerKind{"mlenv.storage-answer/1", "a storage test's answer", ""};
 
 }  // namespace
 
 std::string render_storage_request(const StorageRequest& request) {
-  return render_record(request, kRequestKind);
+  return render_record(request, kStorageRequestKind);
 }
 std::string render_storage_answer(const StorageAnswer& answer) {
-  return render_record(answer, kAnswerKind);
+  return render_record(answer, kStorageAnswerKind);
 }
 StorageRequest parse_storage_request(std::string_view text) {
-  return read_line_record<StorageRequest>(text, kRequestKind);
+  return read_line_record<StorageRequest>(text, kStorageRequestKind);
 }
 StorageAnswer parse_storage_answer(std::string_view text) {
-  StorageAnswer answer = read_line_record<StorageAnswer>(text, kAnswerKind);
+  StorageAnswer answer = read_line_record<StorageAnswer>(text, kStorageAnswerKind);
   // A person may come to read them.
   for (StorageSight& one : answer.sights) {
     one.said = shown_text(one.said);

@@ -3,28 +3,29 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/record_json.hpp"
 #include "runner/matrix/placeholders.hpp"
 
 namespace mlenv::job {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
 constexpr RecordKind kVariation = {"mlenv.job-variation/1", "variation of a job", ""};
 
 /// Words need not be UTF-8.
-Json binary(const std::vector<std::string>& words) {
-  Json all = Json::array();
+json as_binary(const std::vector<std::string>& words) {
+  json all = json::array();
   for (const std::string& word : words) {
-    all.push_back(Json::binary(std::vector<std::uint8_t>(word.begin(), word.end())));
+    all.push_back(json::binary(std::vector<std::uint8_t>(word.begin(), word.end())));
   }
   return all;
 }
 
-std::vector<std::string> words_of(const Json& value) {
+std::vector<std::string> binary_words(const json& value) {
   std::vector<std::string> words;
-  for (const Json& one : value) {
+  for (const json& one : value) {
     const auto& bytes = one.get_binary();
     words.emplace_back(bytes.begin(), bytes.end());
   }
@@ -62,31 +63,30 @@ RunStart variation_start(RunStart start, const JobVariation& variation) {
 }
 
 std::string render_variations(const std::vector<JobVariation>& variations) {
-  Json all = Json::array();
+  json all = json::array();
   for (const JobVariation& one : variations) {
     all.push_back({{"number", one.recorded.number},
                    {"recorded", RecordWriter::written(one.recorded)},
-                   {"argv", binary(one.argv)},
-                   {"recorded_argv", binary(one.recorded_argv)},
-                   {"env", binary(one.env)}});
+                   {"argv", as_binary(one.argv)},
+                   {"recorded_argv", as_binary(one.recorded_argv)},
+                   {"env", as_binary(one.env)}});
   }
-  const std::vector<std::uint8_t> cbor = Json::to_cbor(all);
-  return {cbor.begin(), cbor.end()};
+  return cbor_bytes(all);
 }
 
 JobVariation parse_variation(std::string_view bytes, std::uint64_t number, std::string_view shown) {
   try {
-    const Json all = Json::from_cbor(bytes.begin(), bytes.end());
-    for (const Json& value : all) {
+    const json all = json::from_cbor(bytes.begin(), bytes.end());
+    for (const json& value : all) {
       if (value.at("number") != number) continue;
       JobVariation one;
       RecordReader(shown, kVariation).read(value.at("recorded"), "recorded", one.recorded);
-      one.argv = words_of(value.at("argv"));
-      one.recorded_argv = words_of(value.at("recorded_argv"));
-      one.env = words_of(value.at("env"));
+      one.argv = binary_words(value.at("argv"));
+      one.recorded_argv = binary_words(value.at("recorded_argv"));
+      one.env = binary_words(value.at("env"));
       return one;
     }
-  } catch (const Json::exception& error) {
+  } catch (const json::exception& error) {
     throw usage_error("bad-job", "`{}` holds no variations of a job", shown).because(error.what());
   }
   throw usage_error("bad-job", "`{}` holds no variation {}", shown, number);

@@ -36,7 +36,7 @@ std::string_view name_in(std::span<const Word<Value>> words, Value value) {
 }
 
 template <class Value>
-std::optional<Value> value_in(std::span<const Word<Value>> words, std::string_view name) {
+std::optional<Value> word_value(std::span<const Word<Value>> words, std::string_view name) {
   for (const Word<Value>& word : words) {
     if (word.name == name) return word.value;
   }
@@ -44,20 +44,20 @@ std::optional<Value> value_in(std::span<const Word<Value>> words, std::string_vi
 }
 
 template <class Value>
-std::vector<std::string_view> names_in(std::span<const Word<Value>> words) {
+std::vector<std::string_view> names_of_words(std::span<const Word<Value>> words) {
   std::vector<std::string_view> names;
   names.reserve(words.size());
   for (const Word<Value>& word : words) names.push_back(word.name);
   return names;
 }
 
-constexpr std::uint64_t kMostNodes = 65535;
+constexpr std::uint64_t kMostNodesAsked = 65535;
 
-std::optional<std::uint64_t> count_of(std::string_view text) {
+std::optional<std::uint64_t> node_count_in(std::string_view text) {
   constexpr std::size_t kDigits = 5;
   if (text.empty() || text.size() > kDigits || !all_digits(text)) return std::nullopt;
   const std::uint64_t count = std::stoul(std::string(text));
-  if (count == 0 || count > kMostNodes) return std::nullopt;
+  if (count == 0 || count > kMostNodesAsked) return std::nullopt;
   return count;
 }
 
@@ -70,23 +70,23 @@ std::string_view name_of(Framework framework) {
   return name_in(std::span<const Word<Framework>>(kFrameworks), framework);
 }
 std::optional<Strategy> strategy_of(std::string_view name) {
-  return value_in(std::span<const Word<Strategy>>(kStrategies), name);
+  return word_value(std::span<const Word<Strategy>>(kStrategies), name);
 }
 std::optional<Framework> framework_of(std::string_view name) {
   if (name == "pytorch") return Framework::torch;
-  return value_in(std::span<const Word<Framework>>(kFrameworks), name);
+  return word_value(std::span<const Word<Framework>>(kFrameworks), name);
 }
 std::vector<std::string_view> strategy_names() {
-  return names_in(std::span<const Word<Strategy>>(kStrategies));
+  return names_of_words(std::span<const Word<Strategy>>(kStrategies));
 }
 std::vector<std::string_view> framework_names() {
-  return names_in(std::span<const Word<Framework>>(kFrameworks));
+  return names_of_words(std::span<const Word<Framework>>(kFrameworks));
 }
 
 std::optional<NodeCount> node_count_of(std::string_view text) {
   const std::size_t colon = text.find(':');
-  const auto least = count_of(text.substr(0, colon));
-  const auto most = colon == std::string_view::npos ? least : count_of(text.substr(colon + 1));
+  const auto least = node_count_in(text.substr(0, colon));
+  const auto most = colon == std::string_view::npos ? least : node_count_in(text.substr(colon + 1));
   if (!least || !most || *least > *most) return std::nullopt;
   return NodeCount{*least, *most};
 }

@@ -15,7 +15,7 @@ struct Route {
 };
 
 /// A number as the kernel prints it there: the bytes of the address as one of this machine's.
-std::optional<std::uint32_t> address_in(std::string_view text) {
+std::optional<std::uint32_t> hex_address(std::string_view text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -31,8 +31,8 @@ std::vector<Route> routes_in(std::string_view table) {
   for (const std::string_view line : split(table, '\n')) {
     const std::vector<std::string_view> words = split(line, '\t');
     if (words.size() < 8) continue;
-    const std::optional<std::uint32_t> target = address_in(words[1]);
-    const std::optional<std::uint32_t> mask = address_in(trim(words[7]));
+    const std::optional<std::uint32_t> target = hex_address(words[1]);
+    const std::optional<std::uint32_t> mask = hex_address(trim(words[7]));
     if (target && mask && *mask >= kNarrow) routes.push_back({*target, *mask});
   }
   return routes;

@@ -14,11 +14,11 @@
 namespace mlenv::job {
 namespace {
 
-constexpr std::size_t kMostNodes = 10000;
+constexpr std::size_t kMostNodesListed = 10000;
 
 struct Unreadable {};
 
-std::uint64_t number_in(std::string_view text) {
+std::uint64_t host_number(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size()) throw Unreadable{};
@@ -30,10 +30,10 @@ std::vector<std::string> expand_range(std::string_view range) {
   const std::size_t dash = range.find('-');
   const std::string_view first = range.substr(0, dash);
   const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
-  const std::uint64_t from = number_in(first);
-  const std::uint64_t to = number_in(last);
+  const std::uint64_t from = host_number(first);
+  const std::uint64_t to = host_number(last);
   constexpr std::size_t kMostDigits = 20;
-  if (to < from || to - from >= kMostNodes || first.size() > kMostDigits) throw Unreadable{};
+  if (to < from || to - from >= kMostNodesListed || first.size() > kMostDigits) throw Unreadable{};
   std::vector<std::string> numbers;
   for (std::uint64_t number = from; number <= to; ++number) {
     numbers.push_back(fmt::format("{:0{}}", number, first.size()));
@@ -50,7 +50,7 @@ std::vector<std::string> expand_numbers(std::string_view ranges) {
 }
 
 /// A host's: it becomes a word for srun and ssh, a file's name, and a line of /etc/hosts.
-bool is_name(std::string_view name) {
+bool is_node_name(std::string_view name) {
   return !name.empty() && is_alphanumeric(name.front()) &&
          std::all_of(name.begin(), name.end(),
                      [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
@@ -73,7 +73,7 @@ std::vector<std::string> expand_name(std::string_view name, unsigned parts = 0) 
   std::vector<std::string> names;
   for (const std::string& number : expand_numbers(name.substr(open + 1, close - open - 1))) {
     for (const std::string& end : ends) {
-      if (names.size() == kMostNodes) throw Unreadable{};
+      if (names.size() == kMostNodesListed) throw Unreadable{};
       names.push_back(std::string(name.substr(0, open)) + number + end);
     }
   }
@@ -103,10 +103,10 @@ std::vector<std::string> expand_hostlist(std::string_view list) {
   try {
     for (const std::string_view name : names_in(list)) {
       for (std::string& node : expand_name(name)) {
-        if (!is_name(node)) throw Unreadable{};
+        if (!is_node_name(node)) throw Unreadable{};
         nodes.push_back(std::move(node));
       }
-      if (nodes.size() > kMostNodes) throw Unreadable{};
+      if (nodes.size() > kMostNodesListed) throw Unreadable{};
     }
   } catch (const Unreadable&) {
     throw failure("no-node", "Slurm's list of nodes cannot be read: `{}`",

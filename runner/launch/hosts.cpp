@@ -21,14 +21,14 @@ namespace {
 constexpr std::string_view kBlanks = " \t";
 
 /// Of host and user names. A word that begins with a minus would be one of ssh's options.
-bool is_name(std::string_view text, std::string_view also) {
+bool is_ssh_name(std::string_view text, std::string_view also) {
   if (text.empty() || text.front() == '-') return false;
   return std::all_of(text.begin(), text.end(), [also](char c) {
     return is_alphanumeric(c) || also.find(c) != std::string_view::npos;
   });
 }
 
-std::optional<std::uint64_t> number_in(std::string_view text, std::uint64_t most) {
+std::optional<std::uint64_t> number_up_to(std::string_view text, std::uint64_t most) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -41,13 +41,13 @@ std::string take_setting(Host& host, std::string_view key, std::string_view valu
   constexpr std::uint64_t kMostSlots = 1024;
   constexpr std::uint64_t kMostPort = 65535;
   if (key == "slots" || key == "max_slots" || key == "max-slots") {
-    const std::optional<std::uint64_t> slots = number_in(value, kMostSlots);
+    const std::optional<std::uint64_t> slots = number_up_to(value, kMostSlots);
     if (!slots) return "the slots of a host are a number from 1 to 1024";
     if (key == "slots") host.slots = *slots;
     return {};
   }
   if (key == "port") {
-    const std::optional<std::uint64_t> port = number_in(value, kMostPort);
+    const std::optional<std::uint64_t> port = number_up_to(value, kMostPort);
     if (!port) return "a port is a number from 1 to 65535";
     host.port = static_cast<std::uint16_t>(*port);
     return {};
@@ -59,7 +59,7 @@ std::string take_setting(Host& host, std::string_view key, std::string_view valu
   }
   if (key == "user") {
     host.user = value;
-    return is_name(value, "._-@\\$") ? "" : fmt::format("`{}` is no user", printable(value));
+    return is_ssh_name(value, "._-@\\$") ? "" : fmt::format("`{}` is no user", printable(value));
   }
   static const std::vector<std::string_view> known = {"slots", "address", "user", "port"};
   const std::string_view near = nearest(key, known);
@@ -91,7 +91,7 @@ std::vector<std::string_view> words_in(std::string_view line) {
   }
 }
 
-void read_line(const Line& line, std::vector<Host>& hosts, Mistakes& mistakes) {
+void read_host_line(const Line& line, std::vector<Host>& hosts, Mistakes& mistakes) {
   const std::vector<std::string_view> words = words_in(line.text);
   if (words.empty()) return;
   Host host;
@@ -99,7 +99,7 @@ void read_line(const Line& line, std::vector<Host>& hosts, Mistakes& mistakes) {
   const auto complain = [&](std::string_view part, std::string message) {
     mistakes.add(line.number, line.column(part), std::move(message));
   };
-  if (!is_name(host.name, ".-_:%")) {
+  if (!is_ssh_name(host.name, ".-_:%")) {
     complain(words.front(), fmt::format("`{}` is no name of a host", printable(host.name)));
   }
   const auto same = [&host](const Host& other) { return other.name == host.name; };
@@ -126,7 +126,7 @@ std::vector<Host> parse_hosts(const std::string& text, const fs::path& shown) {
   int number = 0;
   for (std::string_view line : split(text, '\n')) {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    read_line({line, ++number}, hosts, mistakes);
+    read_host_line({line, ++number}, hosts, mistakes);
   }
   if (!mistakes.empty()) throw mistakes.error("bad-hosts");
   if (hosts.empty()) throw usage_error("bad-hosts", "`{}` names no host", shown.string());

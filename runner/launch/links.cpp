@@ -80,7 +80,7 @@ ifinfomsg link_of(int index, bool on) {
   return link;
 }
 
-Error no_network(std::string_view what, int error) {
+Error no_node_network(std::string_view what, int error) {
   Error refusal = failure("no-node", "cannot make a network for nodes on this machine");
   refusal.because(fmt::format("{}: {}", what, errno_text(error)));
   if (error == EOPNOTSUPP || error == EAFNOSUPPORT) {
@@ -91,7 +91,7 @@ Error no_network(std::string_view what, int error) {
   return refusal;
 }
 
-constexpr std::uint16_t kNew = NLM_F_CREATE | NLM_F_EXCL;
+constexpr std::uint16_t kCreateNew = NLM_F_CREATE | NLM_F_EXCL;
 
 }  // namespace
 
@@ -100,7 +100,7 @@ std::string shown(const Address& address) {
 }
 
 Links::Links() : socket_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)) {
-  if (!socket_) throw no_network("netlink", errno);
+  if (!socket_) throw no_node_network("netlink", errno);
   // The kernel answers at once; a wait without an end would be one all the same.
   constexpr timeval kMost{10, 0};
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kMost, sizeof kMost);
@@ -110,26 +110,26 @@ void Links::ask(std::string_view request, std::string_view what) {
   std::string bytes(request);
   const std::uint32_t sequence = ++sequence_;
   std::memcpy(bytes.data() + offsetof(nlmsghdr, nlmsg_seq), &sequence, sizeof sequence);
-  if (::send(socket_.get(), bytes.data(), bytes.size(), 0) < 0) throw no_network(what, errno);
+  if (::send(socket_.get(), bytes.data(), bytes.size(), 0) < 0) throw no_node_network(what, errno);
   std::array<char, 8192> answer{};
   while (true) {
     const ssize_t count = ::recv(socket_.get(), answer.data(), answer.size(), 0);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw no_network(what, errno);
+    if (count < 0) throw no_node_network(what, errno);
     nlmsghdr header{};
     nlmsgerr verdict{};
     constexpr std::size_t kWhole = NLMSG_HDRLEN + sizeof verdict.error;
-    if (static_cast<std::size_t>(count) < kWhole) throw no_network(what, EPROTO);
+    if (static_cast<std::size_t>(count) < kWhole) throw no_node_network(what, EPROTO);
     std::memcpy(&header, answer.data(), sizeof header);
     std::memcpy(&verdict.error, answer.data() + NLMSG_HDRLEN, sizeof verdict.error);
     if (header.nlmsg_type != NLMSG_ERROR || header.nlmsg_seq != sequence) continue;
-    if (verdict.error != 0) throw no_network(what, -verdict.error);
+    if (verdict.error != 0) throw no_node_network(what, -verdict.error);
     return;
   }
 }
 
 void Links::add_bridge(std::string_view name, int index) {
-  Request request{RTM_NEWLINK, kNew};
+  Request request{RTM_NEWLINK, kCreateNew};
   request.put(link_of(index, true));
   request.name(IFLA_IFNAME, name);
   const std::size_t info = request.open(IFLA_LINKINFO);
@@ -139,7 +139,7 @@ void Links::add_bridge(std::string_view name, int index) {
 }
 
 void Links::add_cable(std::string_view port, int bridge, const CableEnd& far, int far_namespace) {
-  Request request{RTM_NEWLINK, kNew};
+  Request request{RTM_NEWLINK, kCreateNew};
   request.put(link_of(0, true));
   request.name(IFLA_IFNAME, port);
   request.number(IFLA_MASTER, bridge);
@@ -164,7 +164,7 @@ void Links::switch_on(int index) {
 }
 
 void Links::add_address(int index, const Address& address, unsigned prefix) {
-  Request request{RTM_NEWADDR, kNew};
+  Request request{RTM_NEWADDR, kCreateNew};
   ifaddrmsg message{};
   message.ifa_family = AF_INET;
   message.ifa_prefixlen = static_cast<std::uint8_t>(prefix);

@@ -32,7 +32,7 @@
 namespace mlenv::job {
 namespace {
 
-constexpr const char* kDevice = "eth0";
+constexpr const char* kNodeDevice = "eth0";
 
 Error no_node(const LocalNode& node, std::string_view what, int error) {
   return failure("no-node", "cannot make `{}` on this machine", name_of(node.index))
@@ -52,10 +52,10 @@ std::array<std::uint8_t, 6> hardware_address(std::size_t node) {
 void join_network(const LocalNode& node, Links& fabric) {
   const Fd own = open_file("/proc/self/ns/net");
   fabric.add_cable("n" + std::to_string(node.start), kBridge,
-                   {kDevice, hardware_address(node.index)}, own.get());
+                   {kNodeDevice, hardware_address(node.index)}, own.get());
   Links links;
   links.switch_on(Links::kLoopback);
-  const int device = static_cast<int>(::if_nametoindex(kDevice));
+  const int device = static_cast<int>(::if_nametoindex(kNodeDevice));
   links.add_address(device, node.range.of(node.index), AddressRange::kPrefix);
   links.switch_on(device);
 }
@@ -141,7 +141,7 @@ int watch_over(pid_t agent, const Fd& children) {
 
 /// What runs on behind an agent that has ended (the record of a rank is completed with facts of the
 /// node) has a moment: with the node it would be killed, and leave its temporary files behind.
-void wait_for_others(const Fd& children) {
+void reap_others(const Fd& children) {
   constexpr std::chrono::seconds kMost{10};  // they step back where a machine is busy
   const auto until = std::chrono::steady_clock::now() + kMost;
   while (::waitpid(-1, nullptr, WNOHANG) >= 0) {
@@ -171,12 +171,11 @@ int run_agent(const LocalNode& node) {
   ::dup2(null.get(), 0);
   ::dup2(null.get(), 1);
   const int status = watch_over(agent.pid(), children);
-  constexpr int kSignalled = 128;
-  if (status < kSignalled) wait_for_others(children);
+  if (status < kSignalBase) reap_others(children);
   ::_exit(status);
 }
 
-[[noreturn]] void be_init(const LocalNode& node, Links& fabric) {
+[[noreturn]] void be_node(const LocalNode& node, Links& fabric) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, ("mlenv-" + name_of(node.index)).c_str());
   try {
@@ -203,7 +202,7 @@ int run_local_node(const LocalNode& node) {
       CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
   const long pid = ::syscall(SYS_clone, kNew | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (pid < 0) throw no_node(node, "clone", errno);
-  if (pid == 0) be_init(node, fabric);
+  if (pid == 0) be_node(node, fabric);
   // The streams and the lifeline are the node's.
   ::close(kNetworkFd);
   const Fd null = open_file("/dev/null", O_RDWR);

@@ -22,11 +22,11 @@ namespace {
 
 constexpr std::chrono::seconds kMostMaking{20};
 /// An agent kills its ranks, unmounts and removes folders.
-constexpr std::chrono::seconds kMostLeaving{22};
+constexpr std::chrono::seconds kMostAgentLeaving{22};
 /// A bridge has 1023 ports.
-constexpr std::size_t kMostNodes = 1000;
+constexpr std::size_t kMostNodesPlayed = 1000;
 
-void write_map(const char* path, const std::string& text) {
+void write_own_map(const char* path, const std::string& text) {
   const Fd fd = open_file(path, O_WRONLY);
   write_all(fd.get(), as_bytes(text));
 }
@@ -38,9 +38,9 @@ bool enter_new_network() {
   const std::string uid = std::to_string(::geteuid());
   const std::string gid = std::to_string(::getegid());
   unshare_user_and_mounts();
-  write_map("/proc/self/setgroups", "deny");
-  write_map("/proc/self/uid_map", uid + " " + uid + " 1");
-  write_map("/proc/self/gid_map", gid + " " + gid + " 1");
+  write_own_map("/proc/self/setgroups", "deny");
+  write_own_map("/proc/self/uid_map", uid + " " + uid + " 1");
+  write_own_map("/proc/self/gid_map", gid + " " + gid + " 1");
   if (::unshare(CLONE_NEWNET) != 0) {
     throw failure("no-node", "cannot make a network for nodes on this machine")
         .because("network namespace: " + errno_text(errno));
@@ -68,14 +68,14 @@ int make_network() {
 }
 
 /// The same beyond the numbers that a new process gets them at: those are taken one by one.
-Fd out_of_the_way(const Fd& fd) {
+Fd numbered_high(const Fd& fd) {
   constexpr int kFirstFree = 16;
   Fd copy{::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFree)};
   if (!copy) throw os_error(errno, "cannot copy a descriptor");
   return copy;
 }
 
-std::string read_to_end(int fd) {
+std::string text_to_end(int fd) {
   std::string text;
   FdSource source{fd};
   std::array<std::byte, 4096> buffer{};
@@ -101,14 +101,14 @@ Network new_network() {
   Child maker{command};
   in.read_end.reset();
   out.write_end.reset();
-  const std::string answer = read_to_end(out.read_end.get());
+  const std::string answer = text_to_end(out.read_end.get());
   constexpr std::string_view kError = "error";
   if (answer.starts_with(kError)) throw sandbox::decode_error(answer.substr(kError.size()));
   if (answer.empty()) throw failure("no-node", "the process that makes the nodes' network died");
   const std::string folder = fmt::format("/proc/{}/ns/", maker.pid());
   Network network;
-  network.name_space = out_of_the_way(open_file(folder + "net"));
-  if (answer == "users") network.users = out_of_the_way(open_file(folder + "user"));
+  network.name_space = numbered_high(open_file(folder + "net"));
+  if (answer == "users") network.users = numbered_high(open_file(folder + "user"));
   in.write_end.reset();
   (void)maker.wait(kMostMaking);
   return network;
@@ -118,7 +118,7 @@ Network new_network() {
 class StartedLocal final : public StartedNode {
  public:
   StartedLocal(const Command& command, Fd lifeline)
-      : lifeline_(std::move(lifeline)), child_(command, kMostLeaving) {}
+      : lifeline_(std::move(lifeline)), child_(command, kMostAgentLeaving) {}
   NodeStream take_stream() override { return child_.take_stream(); }
   std::string last_words() override { return child_.last_words(); }
   bool gone() override { return child_.gone(); }
@@ -171,7 +171,7 @@ std::unique_ptr<StartedNode> LocalNodes::start(const NodeOffer& node) {
   while (which.index < which.count && name_of(which.index) != node.name) ++which.index;
   if (which.index == which.count) throw failure("no-node", "there is no node `{}`", node.name);
   Pipe lifeline = make_pipe();
-  lifeline.read_end = out_of_the_way(lifeline.read_end);
+  lifeline.read_end = numbered_high(lifeline.read_end);
   Command command{Purpose{"local-node"}};
   command.argv = {own_executable().string(), std::string(kNodeArgument)};
   for (std::string& word : render(which)) command.argv.push_back(std::move(word));
@@ -184,8 +184,8 @@ std::unique_ptr<StartedNode> LocalNodes::start(const NodeOffer& node) {
 }  // namespace
 
 std::unique_ptr<NodeStarter> local_nodes(const LocalSettings& settings) {
-  if (settings.nodes > kMostNodes) {
-    throw failure("no-node", "this machine plays {} nodes at most, not {}", kMostNodes,
+  if (settings.nodes > kMostNodesPlayed) {
+    throw failure("no-node", "this machine plays {} nodes at most, not {}", kMostNodesPlayed,
                   settings.nodes);
   }
   return std::make_unique<LocalNodes>(settings);

@@ -9,7 +9,7 @@
 namespace mlenv::job {
 namespace {
 
-std::size_t number_in(const std::string& word) {
+std::size_t node_number(const std::string& word) {
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error != std::errc{} || end != word.data() + word.size()) {
@@ -37,12 +37,12 @@ LocalNode parse_local_node(const std::vector<std::string>& words) {
   constexpr std::size_t kNumbers = 6;
   if (words.size() <= kNumbers) throw Error{Kind::internal, "bug", "a local node without an agent"};
   LocalNode node;
-  node.index = number_in(words[0]);
-  node.count = number_in(words[1]);
-  node.range = {static_cast<std::uint8_t>(number_in(words[2])),
-                static_cast<std::uint8_t>(number_in(words[3]))};
-  node.start = number_in(words[4]);
-  node.own_users = number_in(words[5]) != 0;
+  node.index = node_number(words[0]);
+  node.count = node_number(words[1]);
+  node.range = {static_cast<std::uint8_t>(node_number(words[2])),
+                static_cast<std::uint8_t>(node_number(words[3]))};
+  node.start = node_number(words[4]);
+  node.own_users = node_number(words[5]) != 0;
   node.agent.assign(words.begin() + kNumbers, words.end());
   return node;
 }

@@ -45,7 +45,7 @@ constexpr std::string_view kTake =
     "\"$p\" --version >/dev/null || say \"$p cannot be run: does its file system forbid programs "
     "(noexec)? XDG_CACHE_HOME of this user could name another\"";
 
-constexpr std::string_view kRun = "exec \"$p\" agent";
+constexpr std::string_view kRunAgent = "exec \"$p\" agent";
 
 /// On this machine: the program first, then the agent in this process's place. What the first one
 /// prints is for people.
@@ -62,7 +62,7 @@ NodeProgram::NodeProgram(fs::path file) : file_(std::move(file)) {
       while_doing("reading the program of nodes", [&] { return digest_of_file(file_).hex(); });
   const std::string where = fmt::format(kWhere, hex);
   take_ = where + fmt::format(kTake, hex, own_architecture());
-  run_ = where + std::string(kRun);
+  run_ = where + std::string(kRunAgent);
 }
 
 std::string NodeProgram::for_any_shell(const std::string& script) {

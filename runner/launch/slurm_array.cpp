@@ -1,7 +1,5 @@
 #include "runner/launch/slurm_array.hpp"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -10,15 +8,7 @@
 namespace mlenv::job {
 namespace {
 
-constexpr std::size_t kParts = 4;
-
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || rest != end) return std::nullopt;
-  return number;
-}
+constexpr std::size_t kTaskFields = 4;
 
 }  // namespace
 
@@ -45,8 +35,8 @@ ArrayQueue parse_array_queue(std::string_view text) {
   ArrayQueue queue;
   for (const std::string_view line : split(text, '\n')) {
     const std::vector<std::string_view> parts = split(trim(line), '|');
-    if (parts.size() != kParts) continue;
-    const std::optional<std::uint64_t> number = number_of(parts[0]);
+    if (parts.size() != kTaskFields) continue;
+    const std::optional<std::uint64_t> number = number_from<std::uint64_t>(parts[0]);
     if (!number) continue;
     SlurmState& state = queue[*number];
     state.state = parts[1];

@@ -15,9 +15,9 @@
 namespace mlenv::job {
 namespace {
 
-constexpr std::chrono::seconds kMostAnswer{60};
+constexpr std::chrono::seconds kSlurmDeadline{60};
 
-constexpr std::string_view kUnknown = "Slurm knows no job";
+constexpr std::string_view kUnknownJob = "Slurm knows no job";
 
 std::string program(std::string_view name) {
   const std::optional<fs::path> found = find_program(name);
@@ -31,7 +31,7 @@ std::string program(std::string_view name) {
 }
 
 /// The value behind ` NAME=`, up to the next blank.
-std::string value_in(std::string_view line, std::string_view name) {
+std::string slurm_value(std::string_view line, std::string_view name) {
   const std::string key = std::string(name) + "=";
   std::size_t at = line.find(key);
   while (at != std::string_view::npos && at != 0 && line[at - 1] != ' ') {
@@ -44,7 +44,7 @@ std::string value_in(std::string_view line, std::string_view name) {
   return found == "(null)" || found == "None" ? std::string{} : found;
 }
 
-int number_in(std::string_view text) {
+int slurm_number(std::string_view text) {
   int number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   return read.ec == std::errc::result_out_of_range ? -1 : number;
@@ -55,8 +55,8 @@ Exit exit_in(std::string_view text) {
   constexpr int kMostStatus = 255;
   constexpr int kMostSignal = 64;
   const std::size_t colon = text.find(':');
-  const int signal = colon == std::string_view::npos ? 0 : number_in(text.substr(colon + 1));
-  const int status = number_in(text.substr(0, colon));
+  const int signal = colon == std::string_view::npos ? 0 : slurm_number(text.substr(colon + 1));
+  const int status = slurm_number(text.substr(0, colon));
   if (signal < 0 || signal > kMostSignal || status < 0 || status > kMostStatus) return {1, false};
   if (signal != 0) return {128 + signal, true};
   return {status, false};
@@ -90,20 +90,20 @@ bool SlurmState::is_over() const {
 }
 
 int SlurmState::status(int cancelled_by) const {
-  constexpr int kSignalled = 128;
   if (exit.code != 0) return exit.code;
-  if (state == "CANCELLED") return kSignalled + cancelled_by;
+  if (state == "CANCELLED") return kSignalBase + cancelled_by;
   if (state == "TIMEOUT" || state == "DEADLINE") return kTimedOutStatus;
   return state == "COMPLETED" ? 0 : 1;
 }
 
 SlurmState parse_scontrol(std::string_view line) {
   SlurmState state;
-  state.state = value_in(line, "JobState");
-  state.reason = value_in(line, "Reason");
-  state.nodes = value_in(line, "NodeList");
-  state.restarts = static_cast<std::uint64_t>(std::max(0, number_in(value_in(line, "Restarts"))));
-  state.exit = exit_in(value_in(line, "ExitCode"));
+  state.state = slurm_value(line, "JobState");
+  state.reason = slurm_value(line, "Reason");
+  state.nodes = slurm_value(line, "NodeList");
+  state.restarts =
+      static_cast<std::uint64_t>(std::max(0, slurm_number(slurm_value(line, "Restarts"))));
+  state.exit = exit_in(slurm_value(line, "ExitCode"));
   return state;
 }
 
@@ -123,7 +123,7 @@ Captured ask_program(std::vector<std::string> words) {
   words[0] = program(words[0]);
   command.argv = std::move(words);
   command.env = plain_environment();
-  return run_captured(command, kMostAnswer);
+  return run_captured(command, kSlurmDeadline);
 }
 
 std::string submit_to_slurm(const fs::path& script) {
@@ -146,7 +146,7 @@ std::optional<SlurmState> ask_slurm(const std::string& id) {
                        (told.out + told.err).find(id + " not found") != std::string::npos;
   if (!unknown) return std::nullopt;
   if (std::optional<SlurmState> state = ask_accounts(id)) return state;
-  throw failure("no-slurm", "{} {}", kUnknown, id).because(last_lines(told.err));
+  throw failure("no-slurm", "{} {}", kUnknownJob, id).because(last_lines(told.err));
 }
 
 ScriptQueue parse_script_queue(std::string_view text) {
@@ -175,7 +175,7 @@ std::optional<ScriptQueue> ask_slurm_scripts() try {
 
 bool says_unknown(const Error& error) {
   const auto& frames = error.frames();
-  return error.code() == "no-slurm" && !frames.empty() && frames.front().starts_with(kUnknown);
+  return error.code() == "no-slurm" && !frames.empty() && frames.front().starts_with(kUnknownJob);
 }
 
 void cancel_in_slurm(const std::string& id) {

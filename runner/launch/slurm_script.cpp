@@ -17,7 +17,7 @@ bool is_plain(char c) {
 }
 
 /// `%` begins a pattern there.
-std::string file_name(const std::string& path) {
+std::string escaped_file_name(const std::string& path) {
   std::string text;
   for (const char c : path) text += c == '%' ? std::string("%%") : std::string(1, c);
   return text;
@@ -113,7 +113,7 @@ std::string slurm_script(const Job& job, const SlurmScript& script) {
   // One agent a node; ranks are its children, and share what the node was given.
   for (std::string& word : slurm_resources(job, 1)) words.push_back(std::move(word));
   if (!script.array.empty()) words.push_back("--array=" + script.array);
-  words.push_back("--output=" + file_name(script.output) + script.output_of_task);
+  words.push_back("--output=" + escaped_file_name(script.output) + script.output_of_task);
   // A node that fails, or a preemption, puts the job back into the queue; what it prints then comes
   // after what it has printed.
   words.emplace_back("--requeue");

@@ -9,7 +9,7 @@ namespace mlenv::job {
 namespace {
 
 /// srun ends when the agent has, or Slurm has given its node up.
-constexpr std::chrono::milliseconds kMostLeaving{15000};
+constexpr std::chrono::milliseconds kMostSrunLeaving{15000};
 
 class SlurmNodes final : public NodeStarter {
  public:
@@ -28,7 +28,7 @@ class SlurmNodes final : public NodeStarter {
     std::vector<std::string> words = srun_words(srun_.string(), node.name);
     words.insert(words.end(), {"/bin/sh", "-c"});
     NodeProgram::Carried carried = program_.carried_by(words, /*any_shell=*/false);
-    return std::make_unique<StartedChild>(std::move(carried.command), kMostLeaving,
+    return std::make_unique<StartedChild>(std::move(carried.command), kMostSrunLeaving,
                                           std::move(carried.program));
   }
 

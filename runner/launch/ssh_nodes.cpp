@@ -11,13 +11,13 @@ namespace mlenv::job {
 namespace {
 
 /// ssh ends when the agent has; one that waits for a host that is gone need not be waited for.
-constexpr std::chrono::milliseconds kMostLeaving{5000};
+constexpr std::chrono::milliseconds kMostSshLeaving{5000};
 
 class StartedSsh final : public StartedNode {
  public:
   StartedSsh(NodeProgram::Carried carried, Host host)
       : host_(std::move(host)),
-        child_(std::move(carried.command), kMostLeaving, std::move(carried.program)) {}
+        child_(std::move(carried.command), kMostSshLeaving, std::move(carried.program)) {}
   NodeStream take_stream() override { return child_.take_stream(); }
   ProgramSent program_sent() override { return child_.program_sent(); }
   std::string last_words() override { return explained_ssh(child_.last_words(), host_); }

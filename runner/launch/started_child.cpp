@@ -15,7 +15,7 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::size_t kMostWords = 4096;
-constexpr std::size_t kMostKept = 4 * kMostWords;
+constexpr std::size_t kMostWordsKept = 4 * kMostWords;
 
 Fd memory_file() {
   Fd file{::memfd_create("mlenv-words", MFD_CLOEXEC)};
@@ -94,7 +94,7 @@ void StartedChild::let_go() {
 /// A node may go on for weeks: its words must not fill the memory. What is written between the look
 /// and the cut is lost.
 void StartedChild::forget_old_words() {
-  if (::lseek(said_.get(), 0, SEEK_END) <= static_cast<off_t>(kMostKept)) return;
+  if (::lseek(said_.get(), 0, SEEK_END) <= static_cast<off_t>(kMostWordsKept)) return;
   said_before_ = words_in_file();
   (void)::ftruncate(said_.get(), 0);
 }

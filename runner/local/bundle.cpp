@@ -15,13 +15,13 @@
 namespace mlenv {
 namespace {
 
-using Json = nlohmann::json;
-using Words = std::vector<std::string>;
+using nlohmann::json;
+using SpecWords = std::vector<std::string>;
 
 /// Docker's, but for raw packets on the host's own network: by them a container would read and
 /// forge what others of this machine send.
-Words capabilities_of(const Bundle& bundle) {
-  Words names;
+SpecWords capabilities_of(const Bundle& bundle) {
+  SpecWords names;
   for (const Capability& one : default_capabilities()) {
     if (one.number != CAP_NET_RAW || !bundle.network_namespace.empty())
       names.emplace_back(one.name);
@@ -29,7 +29,7 @@ Words capabilities_of(const Bundle& bundle) {
   return names;
 }
 
-Json mount(const char* target, const char* type, const char* source, Words options) {
+json oci_mount(const char* target, const char* type, const char* source, SpecWords options) {
   return {
       {"destination", target}, {"type", type}, {"source", source}, {"options", std::move(options)}};
 }
@@ -38,31 +38,31 @@ std::string shm_size(const std::optional<std::uint64_t>& bytes) {
   return "size=" + (bytes ? std::to_string(*bytes) : "50%");
 }
 
-std::vector<Json> default_mounts(bool real_root, const std::optional<std::uint64_t>& shm_bytes) {
-  std::vector<Json> mounts{
-      mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}),
-      mount("/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}),
-      mount("/dev/shm", "tmpfs", "shm",
-            {"nosuid", "noexec", "nodev", "mode=1777", shm_size(shm_bytes)}),
-      mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}),
-      mount("/tmp", "tmpfs", "tmpfs", {"nosuid", "nodev", "mode=1777"}),
+std::vector<json> default_mounts(bool real_root, const std::optional<std::uint64_t>& shm_bytes) {
+  std::vector<json> mounts{
+      oci_mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}),
+      oci_mount("/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}),
+      oci_mount("/dev/shm", "tmpfs", "shm",
+                {"nosuid", "noexec", "nodev", "mode=1777", shm_size(shm_bytes)}),
+      oci_mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}),
+      oci_mount("/tmp", "tmpfs", "tmpfs", {"nosuid", "nodev", "mode=1777"}),
   };
-  Words terminals{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"};
+  SpecWords terminals{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"};
   // Group `tty`, which is an id like another: absent where there is but one.
   if (real_root) terminals.emplace_back("gid=5");
-  mounts.push_back(mount("/dev/pts", "devpts", "devpts", std::move(terminals)));
+  mounts.push_back(oci_mount("/dev/pts", "devpts", "devpts", std::move(terminals)));
   if (real_root) {
-    mounts.push_back(mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
+    mounts.push_back(oci_mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
     mounts.push_back(
-        mount("/sys/fs/cgroup", "cgroup", "cgroup", {"nosuid", "noexec", "nodev", "ro"}));
+        oci_mount("/sys/fs/cgroup", "cgroup", "cgroup", {"nosuid", "noexec", "nodev", "ro"}));
   } else {
     // A sysfs may be mounted only by the owner of the network namespace, which is the host's.
-    mounts.push_back(mount("/sys", "none", "/sys", {"rbind", "rslave", "rro"}));
+    mounts.push_back(oci_mount("/sys", "none", "/sys", {"rbind", "rslave", "rro"}));
   }
   return mounts;
 }
 
-std::ptrdiff_t depth(const std::string& target) {
+std::ptrdiff_t target_depth(const std::string& target) {
   return std::count(target.begin(), target.end(), '/');
 }
 
@@ -72,52 +72,52 @@ bool is_file(const fs::path& path) {
   return fs::exists(status) && !fs::is_directory(status);
 }
 
-Json bind(const Mount& from) {
-  Words options = from.options;
+json bind(const Mount& from) {
+  SpecWords options = from.options;
   if (options.empty()) {
     options = {"rbind", "rprivate"};
     // `rro`: what is mounted below it, too; `ro` would leave that writable. Below a file there is
     // nothing, and crun takes `rro` for folders alone.
     if (from.read_only) options.emplace_back(is_file(from.source) ? "ro" : "rro");
   }
-  return mount(from.target.c_str(), "none", from.source.c_str(), std::move(options));
+  return oci_mount(from.target.c_str(), "none", from.source.c_str(), std::move(options));
 }
 
 /// What is asked for beside the defaults, outer folders first; of two at one target the later one.
-std::vector<Json> own_mounts(const Bundle& bundle) {
-  std::vector<Json> own;
-  const auto add = [&](Json one) {
+std::vector<json> own_mounts(const Bundle& bundle) {
+  std::vector<json> own;
+  const auto add = [&](json one) {
     std::erase_if(own,
-                  [&](const Json& other) { return other["destination"] == one["destination"]; });
+                  [&](const json& other) { return other["destination"] == one["destination"]; });
     own.push_back(std::move(one));
   };
   for (const CdiMount& one : bundle.file_systems) {
-    add(mount(one.path.c_str(), one.type.c_str(), one.host_path.c_str(), one.options));
+    add(oci_mount(one.path.c_str(), one.type.c_str(), one.host_path.c_str(), one.options));
   }
   for (const Mount& one : bundle.mounts) add(bind(one));
-  std::stable_sort(own.begin(), own.end(), [](const Json& a, const Json& b) {
+  std::stable_sort(own.begin(), own.end(), [](const json& a, const json& b) {
     // The machine's last: by a link of the image another target may lie over it (`/var/run`).
-    const auto rank = [](const Json& one) {
-      return std::pair(one["destination"] == kMachineTarget, depth(one["destination"]));
+    const auto rank = [](const json& one) {
+      return std::pair(one["destination"] == kMachineTarget, target_depth(one["destination"]));
     };
     return rank(a) < rank(b);
   });
   return own;
 }
 
-Json all_mounts(const Bundle& bundle) {
-  std::vector<Json> mounts = default_mounts(bundle.identity == Identity::root, bundle.shm_bytes);
-  for (Json& one : own_mounts(bundle)) {
+json all_mounts(const Bundle& bundle) {
+  std::vector<json> mounts = default_mounts(bundle.identity == Identity::root, bundle.shm_bytes);
+  for (json& one : own_mounts(bundle)) {
     std::erase_if(mounts,
-                  [&](const Json& other) { return other["destination"] == one["destination"]; });
+                  [&](const json& other) { return other["destination"] == one["destination"]; });
     mounts.push_back(std::move(one));
   }
   return mounts;
 }
 
 /// `RLIMIT_NOFILE`
-Json rlimits(const std::vector<Ulimit>& ulimits) {
-  Json all = Json::array();
+json rlimits(const std::vector<Ulimit>& ulimits) {
+  json all = json::array();
   for (const Ulimit& one : ulimits) {
     std::string type = "RLIMIT_";
     for (const char c : one.name) type += static_cast<char>(is_lower(c) ? c - 'a' + 'A' : c);
@@ -130,27 +130,27 @@ Json rlimits(const std::vector<Ulimit>& ulimits) {
 }
 
 /// The command, behind the program that enters its folder.
-Words first_words(const Bundle& bundle) {
-  Words words{fmt::format("{}/{}", kMachineTarget, kFirstProgram), keeper::kEnter,
-              fmt::format("{}/{}", kMachineTarget, kCallFilter),
-              bundle.make_workdir ? keeper::kMake : keeper::kNeed, bundle.workdir};
+SpecWords entering_words(const Bundle& bundle) {
+  SpecWords words{fmt::format("{}/{}", kMachineTarget, kFirstProgram), keeper::kEnter,
+                  fmt::format("{}/{}", kMachineTarget, kCallFilter),
+                  bundle.make_workdir ? keeper::kMake : keeper::kNeed, bundle.workdir};
   words.insert(words.end(), bundle.argv.begin(), bundle.argv.end());
   return words;
 }
 
-Json process(const Bundle& bundle) {
-  const Words capabilities = capabilities_of(bundle);
+json process(const Bundle& bundle) {
+  const SpecWords capabilities = capabilities_of(bundle);
   // A user who is not root holds none until they run a program that brings its own.
-  const Words held = bundle.user.uid == 0 ? capabilities : Words{};
+  const SpecWords held = bundle.user.uid == 0 ? capabilities : SpecWords{};
   // Without the right to read what nobody may read, the kernel lets nobody look into the first
   // program (enter.hpp). That one has it again, as root has after each execve(2).
-  Words effective = held;
+  SpecWords effective = held;
   std::erase(effective, "CAP_DAC_OVERRIDE");
-  Json user{{"uid", bundle.user.uid}, {"gid", bundle.user.gid}};
+  json user{{"uid", bundle.user.uid}, {"gid", bundle.user.gid}};
   if (!bundle.user.groups.empty()) user["additionalGids"] = bundle.user.groups;
-  Json result{{"terminal", bundle.terminal},
+  json result{{"terminal", bundle.terminal},
               {"user", std::move(user)},
-              {"args", first_words(bundle)},
+              {"args", entering_words(bundle)},
               {"env", bundle.env},
               {"cwd", "/"},
               {"noNewPrivileges", true},
@@ -165,8 +165,8 @@ Json process(const Bundle& bundle) {
 }
 
 /// The cgroup's rule for a device: what it may be used for.
-Json device_rule(const CdiNode& node) {
-  Json rule{{"allow", true},
+json device_rule(const CdiNode& node) {
+  json rule{{"allow", true},
             {"type", node.type == "u" ? "c" : node.type},
             {"access", node.permissions.empty() ? "rwm" : node.permissions}};
   if (node.major) rule["major"] = *node.major;
@@ -174,8 +174,8 @@ Json device_rule(const CdiNode& node) {
   return rule;
 }
 
-Json device(const CdiNode& node) {
-  Json made{{"path", node.path}, {"type", node.type}};
+json device_json(const CdiNode& node) {
+  json made{{"path", node.path}, {"type", node.type}};
   if (node.major) made["major"] = *node.major;
   if (node.minor) made["minor"] = *node.minor;
   if (node.mode) made["fileMode"] = *node.mode;
@@ -184,10 +184,10 @@ Json device(const CdiNode& node) {
   return made;
 }
 
-Json hooks(const Bundle& bundle) {
-  Json all = Json::object();
+json hooks(const Bundle& bundle) {
+  json all = json::object();
   for (const CdiHook& one : bundle.hooks) {
-    Json made{{"path", one.path}};
+    json made{{"path", one.path}};
     if (!one.argv.empty()) made["args"] = one.argv;
     if (!one.env.empty()) made["env"] = one.env;
     if (one.timeout_seconds) made["timeout"] = *one.timeout_seconds;
@@ -196,8 +196,8 @@ Json hooks(const Bundle& bundle) {
   return all;
 }
 
-Json linux_part(const Bundle& bundle) {
-  Json part{
+json linux_part(const Bundle& bundle) {
+  json part{
       {"namespaces",
        {{{"type", "mount"}},
         {{"type", "ipc"}},
@@ -217,14 +217,14 @@ Json linux_part(const Bundle& bundle) {
       if (node.type != "p") part["resources"]["devices"].push_back(device_rule(node));
     }
   }
-  for (const CdiNode& node : bundle.nodes) part["devices"].push_back(device(node));
+  for (const CdiNode& node : bundle.nodes) part["devices"].push_back(device_json(node));
   return part;
 }
 
-std::string dumped(const Json& value) {
+std::string dumped(const json& value) {
   try {
     return value.dump();
-  } catch (const Json::type_error&) {
+  } catch (const json::type_error&) {
     throw failure("bad-text", "an argument, variable or path for the container is not UTF-8 text");
   }
 }
@@ -232,7 +232,7 @@ std::string dumped(const Json& value) {
 }  // namespace
 
 std::string render_bundle(const Bundle& bundle) {
-  Json config{{"ociVersion", "1.0.2"},
+  json config{{"ociVersion", "1.0.2"},
               {"root", {{"path", bundle.root.string()}, {"readonly", bundle.read_only}}},
               {"hostname", bundle.hostname},
               {"process", process(bundle)},
@@ -246,7 +246,7 @@ std::string render_process(const Bundle& bundle) { return dumped(process(bundle)
 
 std::vector<std::string> default_mount_targets() {
   std::vector<std::string> targets;
-  for (const Json& one : default_mounts(true, {})) targets.push_back(one["destination"]);
+  for (const json& one : default_mounts(true, {})) targets.push_back(one["destination"]);
   return targets;
 }
 

@@ -12,14 +12,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 
 namespace mlenv {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
 constexpr std::size_t kMostFiles = 3;
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostPacketBytes = std::size_t{1} << 20;
 constexpr const char* kSocketName = "control";
 
 Fd make_socket() {
@@ -29,7 +30,7 @@ Fd make_socket() {
 }
 
 /// By way of the open folder: an address holds 108 bytes, a path may be longer (unix(7)).
-sockaddr_un address_in(const Fd& folder) {
+sockaddr_un control_address(const Fd& folder) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string path = fmt::format("/proc/self/fd/{}/{}", folder.get(), kSocketName);
@@ -42,12 +43,7 @@ const sockaddr* as_address(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);  // NOLINT(*-reinterpret-cast)
 }
 
-std::string to_bytes(const Json& value) {
-  const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
-  return {cbor.begin(), cbor.end()};
-}
-
-ExecRequest exec_of(const Json& value) {
+ExecRequest exec_of(const json& value) {
   ExecRequest request;
   request.argv = value.at("argv").get<std::vector<std::string>>();
   request.env = value.at("env").get<std::vector<std::string>>();
@@ -64,7 +60,7 @@ ExecRequest exec_of(const Json& value) {
 Fd listen_for_control(const fs::path& run_folder) {
   const Fd folder = open_file(run_folder, O_PATH | O_DIRECTORY);
   Fd fd = make_socket();
-  const sockaddr_un address = address_in(folder);
+  const sockaddr_un address = control_address(folder);
   constexpr int kWaiting = 64;
   // The folder is its owner's alone; the socket's own mode says so again.
   const mode_t before = ::umask(0177);
@@ -91,7 +87,7 @@ Fd connect_to_run(const fs::path& run_folder, std::string_view id) {
   const Fd folder{::open(run_folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
   if (!folder) throw refused(errno);
   Fd fd = make_socket();
-  const sockaddr_un address = address_in(folder);
+  const sockaddr_un address = control_address(folder);
   // A mlenv that is stopped takes nobody in, and its queue may be full.
   constexpr timeval kMost{10, 0};
   (void)::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kMost, sizeof kMost);
@@ -147,7 +143,7 @@ bool send_packet(int socket, std::string_view bytes, const std::vector<int>& fil
 
 Packet receive_packet(int socket) {
   Packet packet;
-  packet.bytes.resize(kMostBytes);
+  packet.bytes.resize(kMostPacketBytes);
   iovec part{packet.bytes.data(), packet.bytes.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFiles * sizeof(int))> room{};
   msghdr message{};
@@ -173,27 +169,27 @@ Packet receive_packet(int socket) {
 }
 
 std::string render_stop(const StopRequest& request) {
-  return to_bytes(
-      {{"do", "stop"}, {"grace_ms", request.grace_ms ? Json(*request.grace_ms) : Json()}});
+  return cbor_bytes(
+      {{"do", "stop"}, {"grace_ms", request.grace_ms ? json(*request.grace_ms) : json()}});
 }
 
 std::string render_exec(const ExecRequest& request) {
-  return to_bytes({{"do", "exec"},
-                   {"argv", request.argv},
-                   {"env", request.env},
-                   {"workdir", request.workdir},
-                   {"term", request.term},
-                   {"terminal", request.terminal},
-                   {"rows", request.rows},
-                   {"columns", request.columns}});
+  return cbor_bytes({{"do", "exec"},
+                     {"argv", request.argv},
+                     {"env", request.env},
+                     {"workdir", request.workdir},
+                     {"term", request.term},
+                     {"terminal", request.terminal},
+                     {"rows", request.rows},
+                     {"columns", request.columns}});
 }
 
-std::string render_where() { return to_bytes({{"do", "where"}}); }
+std::string render_where() { return cbor_bytes({{"do", "where"}}); }
 
 ControlRequest parse_request_packet(std::string_view bytes) {
   ControlRequest request;
   try {
-    const Json value = Json::from_cbor(bytes.begin(), bytes.end());
+    const json value = json::from_cbor(bytes.begin(), bytes.end());
     if (value.at("do") == "exec") {
       request.exec = exec_of(value);
     } else if (value.at("do") == "stop") {
@@ -202,7 +198,7 @@ ControlRequest parse_request_packet(std::string_view bytes) {
     } else if (value.at("do") == "where") {
       request.where = true;
     }
-  } catch (const Json::exception&) {
+  } catch (const json::exception&) {
     return {};  // another version of mlenv speaks there
   }
   return request;

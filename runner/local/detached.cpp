@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/log.hpp"
 #include "images/store.hpp"
 #include "runner/after/after.hpp"
@@ -27,32 +28,27 @@
 namespace mlenv {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-constexpr std::string_view kArgument = "__supervise";
+constexpr std::string_view kSuperviseArgument = "__supervise";
 /// Before the number of the process with which an attached one ends.
 constexpr std::string_view kAttached = "attached";
-constexpr int kSocket = 3;
-constexpr std::uint64_t kMostRequest = std::uint64_t{64} << 20;
-
-std::string to_bytes(const Json& value) {
-  const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
-  return {cbor.begin(), cbor.end()};
-}
+constexpr int kCallerSocket = 3;
+constexpr std::uint64_t kMostRunRequest = std::uint64_t{64} << 20;
 
 std::string render_detached(const DetachedRun& run) {
   const std::string request = render_request(run.run);
-  return to_bytes({{"run", Json::binary({request.begin(), request.end()})},
-                   {"start", render_run_start(run.start)},
-                   {"store", run.store.native()},
-                   {"most_log_bytes", run.most_log_bytes},
-                   {"host", run.host},
-                   {"failure_status", run.failure_status}});
+  return cbor_bytes({{"run", json::binary({request.begin(), request.end()})},
+                     {"start", render_run_start(run.start)},
+                     {"store", run.store.native()},
+                     {"most_log_bytes", run.most_log_bytes},
+                     {"host", run.host},
+                     {"failure_status", run.failure_status}});
 }
 
 DetachedRun parse_detached(std::string_view bytes) {
-  const Json value = Json::from_cbor(bytes.begin(), bytes.end());
-  const Json::binary_t& request = value.at("run").get_binary();
+  const json value = json::from_cbor(bytes.begin(), bytes.end());
+  const json::binary_t& request = value.at("run").get_binary();
   DetachedRun run;
   run.run = parse_request(std::string(request.begin(), request.end()));
   run.start = parse_run_start(value.at("start").get<std::string>(), "the request");
@@ -80,7 +76,7 @@ class Starter {
     if (attached_) {
       say({{"started", true}});
     } else {
-      tell(to_bytes({{"id", id}}));
+      tell(cbor_bytes({{"id", id}}));
     }
   }
   /// The last word.
@@ -95,7 +91,7 @@ class Starter {
   }
 
  private:
-  void say(const Json& value) { say_frame(to_bytes(value)); }
+  void say(const json& value) { say_frame(cbor_bytes(value)); }
   void say_frame(std::string_view bytes) {
     const std::string frame = framed(bytes);
     (void)::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
@@ -188,8 +184,8 @@ void record_failure(RunRecorder& recorder, const Error& error, int status, KeptO
 }
 
 /// Nothing once the runs have ended well after which it is to start.
-std::optional<RunOutcome> wait_for_others(const DetachedRun& request, RunRecorder& recorder,
-                                          const KeptOutput& output, Starter& starter) {
+std::optional<RunOutcome> wait_for_earlier_runs(const DetachedRun& request, RunRecorder& recorder,
+                                                const KeptOutput& output, Starter& starter) {
   WaitEvents events;
   events.control = request.run.fds.control;
   events.waiting = [&](bool waits) {
@@ -225,7 +221,7 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   leave_signals_to_the_command();
   std::optional<RunOutcome> outcome;
   try {
-    outcome = wait_for_others(request, recorder, output, starter);
+    outcome = wait_for_earlier_runs(request, recorder, output, starter);
     if (!outcome) outcome = run_local(request.run, std::move(events));
     recorder.ended(
         *outcome, [&] { return read_outputs(outputs); }, output.finish());
@@ -278,8 +274,9 @@ Child supervisor(Command command, Fd& socket) {
   // dup2(2) to the same number would leave it close-on-exec.
   const Fd moved{::fcntl(theirs.get(), F_DUPFD_CLOEXEC, kBeyondOthers)};
   if (!moved) throw os_error(errno, "cannot copy a descriptor");
-  command.argv.insert(command.argv.begin(), {own_executable().string(), std::string(kArgument)});
-  command.extra_fds = {{moved.get(), kSocket}};
+  command.argv.insert(command.argv.begin(),
+                      {own_executable().string(), std::string(kSuperviseArgument)});
+  command.extra_fds = {{moved.get(), kCallerSocket}};
   return Child{command};
 }
 
@@ -297,7 +294,7 @@ StartedRun start_detached_run(const DetachedRun& run) {
   if (answer.empty()) {
     throw failure("run-failed", "the run's supervisor was killed before the command ran");
   }
-  const Json value = Json::from_cbor(answer.begin(), answer.end(), true, false);
+  const json value = json::from_cbor(answer.begin(), answer.end(), true, false);
   if (value.is_object() && value.contains("id")) return {value.at("id"), std::nullopt};
   return {"", parse_stage_outcome(answer).run};
 }
@@ -314,7 +311,7 @@ AttachedRun::AttachedRun(const DetachedRun& run) {
   look_after(std::move(child), std::move(socket));
 }
 
-bool AttachedRun::take_own(const Json& word) {
+bool AttachedRun::take_own(const json& word) {
   if (!word.contains("lost_output")) return false;
   lost_output_ = word.at("lost_output");
   return true;
@@ -338,9 +335,9 @@ namespace {
 int attached_main(const std::string& parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(::getppid()) != parent) return 1;  // it was gone before
-  FdSource source{kSocket};
-  const std::string request = read_all(source, kMostRequest);
-  Starter starter{Fd{kSocket}, true};
+  FdSource source{kCallerSocket};
+  const std::string request = read_all(source, kMostRunRequest);
+  Starter starter{Fd{kCallerSocket}, true};
   supervise_run(parse_detached(request), starter);
   return 0;
 }
@@ -349,8 +346,8 @@ int attached_main(const std::string& parent) {
 
 std::optional<int> detached_main(int argc, char** argv) {
   constexpr int kWordsAttached = 4;
-  if (argc < 2 || argv[1] != kArgument) return std::nullopt;
-  ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
+  if (argc < 2 || argv[1] != kSuperviseArgument) return std::nullopt;
+  ::fcntl(kCallerSocket, F_SETFD, FD_CLOEXEC);
   if (argc == kWordsAttached && argv[2] == kAttached) return attached_main(argv[3]);
   if (argc != 2) return std::nullopt;
   // Whoever started us waits for our end; the run goes on in a session that has no terminal and
@@ -358,9 +355,9 @@ std::optional<int> detached_main(int argc, char** argv) {
   ::setsid();
   const pid_t pid = ::fork();
   if (pid != 0) ::_exit(pid < 0 ? 1 : 0);
-  FdSource source{kSocket};
-  const std::string request = read_all(source, kMostRequest);
-  Starter starter{Fd{kSocket}, false};
+  FdSource source{kCallerSocket};
+  const std::string request = read_all(source, kMostRunRequest);
+  Starter starter{Fd{kCallerSocket}, false};
   supervise_run(parse_detached(request), starter);
   return 0;
 }

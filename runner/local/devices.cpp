@@ -16,7 +16,7 @@ std::string type_of(mode_t mode) {
   return S_ISFIFO(mode) ? "p" : "";
 }
 
-Error unusable(const CdiNode& node, std::string why) {
+Error unusable_device(const CdiNode& node, std::string why) {
   return failure("stale-cdi", "the device `{}` cannot be given to the container", node.on_host())
       .because(std::move(why));
 }
@@ -25,9 +25,9 @@ Error unusable(const CdiNode& node, std::string why) {
 CdiNode completed(CdiNode node) {
   if (!node.type.empty() && ((node.major && node.minor) || node.type == "p")) return node;
   struct stat info {};
-  if (::stat(node.on_host().c_str(), &info) != 0) throw unusable(node, errno_text(errno));
+  if (::stat(node.on_host().c_str(), &info) != 0) throw unusable_device(node, errno_text(errno));
   const std::string type = type_of(info.st_mode);
-  if (type.empty()) throw unusable(node, "it is no device");
+  if (type.empty()) throw unusable_device(node, "it is no device");
   if (node.type.empty()) node.type = type;
   if (!node.major) node.major = major(info.st_rdev);
   if (!node.minor) node.minor = minor(info.st_rdev);
@@ -38,18 +38,16 @@ CdiNode completed(CdiNode node) {
 Mount mount_of(const CdiNode& node) {
   struct stat info {};
   if (::stat(node.on_host().c_str(), &info) != 0) {
-    throw unusable(node, errno_text(errno))
+    throw unusable_device(node, errno_text(errno))
         .hint("only root may make it: run as root, or make it on the host");
   }
   const bool is_same = type_of(info.st_mode) == (node.type == "u" ? "c" : node.type) &&
                        (node.type == "p" ||
                         (node.major == major(info.st_rdev) && node.minor == minor(info.st_rdev)));
-  if (!is_same) throw unusable(node, "the host's file is another device than the one described");
+  if (!is_same) {
+    throw unusable_device(node, "the host's file is another device than the one described");
+  }
   return {node.on_host(), node.path, false, {"bind", "rprivate"}};
-}
-
-bool is_bind(const CdiMount& mount) {
-  return mount.type.empty() || mount.type == "bind" || mount.type == "none";
 }
 
 Mount mount_of(const CdiMount& from) {
@@ -76,7 +74,7 @@ void add_devices(const CdiEdits& edits, Bundle& bundle) {
     bundle.nodes.push_back(std::move(node));
   }
   for (const CdiMount& one : edits.mounts) {
-    if (is_bind(one)) {
+    if (one.is_bind()) {
       bundle.mounts.push_back(mount_of(one));
     } else {
       bundle.file_systems.push_back(one);

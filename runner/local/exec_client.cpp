@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "runner/local/exec_server.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/stage.hpp"
@@ -156,7 +157,6 @@ class Client {
 
   using Clock = std::chrono::steady_clock;
   static constexpr int kLook = 100;  // milliseconds
-  static constexpr int kSignalBase = 128;
   static constexpr int kOwnFds = 4;  ///< before those of the streams
 
   Fd connection_;

@@ -225,8 +225,8 @@ class Served {
 };
 
 /// The whole life of a serving process.
-void serve(const Into& into, const Bundle& of_run, const AskedCommand& asked,
-           unsigned number) noexcept {
+void serve_asked(const Into& into, const Bundle& of_run, const AskedCommand& asked,
+                 unsigned number) noexcept {
   const int connection = asked.connection.get();
   try {
     std::vector<int> kept{connection};
@@ -257,7 +257,7 @@ void ExecServer::start(const ExecRequest& request, std::vector<Fd> files, Fd con
   if (!asked.is_whole()) return;
   ++count_;
   serving_.start(asked.connection.get(), [&] {
-    serve({runtime_, container_, limits_}, bundle_, asked, count_);
+    serve_asked({runtime_, container_, limits_}, bundle_, asked, count_);
   });
 }
 

@@ -16,7 +16,7 @@ namespace mlenv {
 namespace {
 
 /// The first part of `path` that is a link; empty: none is.
-fs::path link_in(const fs::path& path) {
+fs::path first_link_in(const fs::path& path) {
   fs::path so_far;
   for (const fs::path& part : path) {
     so_far /= part;
@@ -27,7 +27,7 @@ fs::path link_in(const fs::path& path) {
 }
 
 Error mount_changed(const Mount& mount, const fs::path& real, int error) {
-  const fs::path link = link_in(real);
+  const fs::path link = first_link_in(real);
   Error made =
       failure("mount-changed", "`{}` cannot be mounted at `{}` again", real.string(), mount.target);
   if (link.empty()) {
@@ -44,18 +44,18 @@ Error mount_changed(const Mount& mount, const fs::path& real, int error) {
 /// By `open`, which takes flags. A folder as one that is read: so storage that is mounted when it
 /// is needed (autofs) is there.
 template <class Open>
-Fd opened(const Open& open) {
+Fd opened_to_mount(const Open& open) {
   Fd fd = open(O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return fd ? std::move(fd) : open(O_PATH | O_CLOEXEC);
 }
 
 Fd reopened(const Mount& mount, const fs::path& real) {
-  Fd fd = opened([&](int flags) { return open_canonical(real, flags); });
+  Fd fd = opened_to_mount([&](int flags) { return open_canonical(real, flags); });
   if (!fd) throw mount_changed(mount, real, errno);
   return fd;
 }
 
-Error bad_mount(const Mount& mount, int error) {
+Error cannot_mount(const Mount& mount, int error) {
   return usage_error("bad-mount", "cannot mount `{}` at `{}`", mount.source.string(), mount.target)
       .because(errno_text(error));
 }
@@ -63,7 +63,7 @@ Error bad_mount(const Mount& mount, int error) {
 /// What `fd` is, at `place`, which is made; its status.
 struct stat bind_at(const Fd& fd, Mount& mount, const fs::path& place) {
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) throw bad_mount(mount, errno);
+  if (::fstat(fd.get(), &status) != 0) throw cannot_mount(mount, errno);
   if (S_ISDIR(status.st_mode)) {
     make_folders(place);
   } else {
@@ -71,7 +71,7 @@ struct stat bind_at(const Fd& fd, Mount& mount, const fs::path& place) {
   }
   if (::mount(descriptor_path(fd).c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) !=
       0) {
-    throw bad_mount(mount, errno);
+    throw cannot_mount(mount, errno);
   }
   mount.source = place;
   return status;
@@ -139,14 +139,15 @@ void HeldMounts::hold(const LocalRun& run, std::vector<Mount>& mounts, fs::path 
   for (auto mount = mounts.end() - static_cast<std::ptrdiff_t>(count); mount != mounts.end();
        ++mount) {
     const fs::path& source = mount->source;
-    const Fd fd = is_settled(run, source)
-                      ? reopened(*mount, source)
-                      : opened([&](int flags) { return Fd{::open(source.c_str(), flags)}; });
-    if (!fd) throw bad_mount(*mount, errno);
+    const Fd fd =
+        is_settled(run, source)
+            ? reopened(*mount, source)
+            : opened_to_mount([&](int flags) { return Fd{::open(source.c_str(), flags)}; });
+    if (!fd) throw cannot_mount(*mount, errno);
     std::error_code error;
     Held held;
     held.real = fs::read_symlink(descriptor_path(fd), error);
-    if (error) throw bad_mount(*mount, error.value());
+    if (error) throw cannot_mount(*mount, error.value());
     bind(fd, held, *mount);
     held_.push_back(std::move(held));
   }

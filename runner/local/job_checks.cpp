@@ -9,17 +9,17 @@
 namespace mlenv {
 namespace {
 
-using Found = JobFiles::Kind;
+using FileKind = JobFiles::Kind;
 
 /// What is to be mounted: the person's, or a folder in memory.
-struct Wanted {
+struct CheckedMount {
   std::string shown;
   std::string target;
   bool is_folder = true;
   fs::path source;  ///< empty: in memory
 };
 
-Error bad_mount(const Wanted& wanted, std::string why) {
+Error bad_mount(const CheckedMount& wanted, std::string why) {
   return usage_error("bad-mount", "cannot mount {} at `{}`", wanted.shown, wanted.target)
       .because(std::move(why));
 }
@@ -27,14 +27,14 @@ Error bad_mount(const Wanted& wanted, std::string why) {
 /// The nearest folder above `path` that is there, or what is in the way of it.
 std::string nearest_above(const JobFiles& files, const std::string& path) {
   fs::path above = fs::path(path).parent_path();
-  while (above != above.root_path() && files.kind(above.string()) == Found::absent) {
+  while (above != above.root_path() && files.kind(above.string()) == FileKind::absent) {
     above = above.parent_path();
   }
   return above.string();
 }
 
 /// The bundle without what is mounted there or further down, to see what is below it.
-Bundle below(const Bundle& bundle, const std::string& target) {
+Bundle bundle_around(const Bundle& bundle, const std::string& target) {
   Bundle around = bundle;
   std::erase_if(around.mounts,
                 [&](const Mount& other) { return is_beneath(other.target, target); });
@@ -55,8 +55,8 @@ bool is_absent_in_sys(const std::string& target) {
   return is_beneath(target, "/sys") && !fs::exists(target, error);
 }
 
-void check_mount(const Bundle& bundle, const ImageRoot& image, const Wanted& wanted) {
-  const Bundle around = below(bundle, wanted.target);
+void check_mount(const Bundle& bundle, const ImageRoot& image, const CheckedMount& wanted) {
+  const Bundle around = bundle_around(bundle, wanted.target);
   const JobFiles files{around, image};
   const std::optional<std::string> real = files.real_path(wanted.target);
   if (!real || (is_beneath(*real, "/proc") && !is_beneath(wanted.target, "/proc"))) {
@@ -70,19 +70,19 @@ void check_mount(const Bundle& bundle, const ImageRoot& image, const Wanted& wan
                                         "the container's own `{}`",
                                         *real));
   }
-  const Found kind = files.kind(wanted.target);
-  if (kind == Found::other && wanted.is_folder) {
+  const FileKind kind = files.kind(wanted.target);
+  if (kind == FileKind::other && wanted.is_folder) {
     throw bad_mount(wanted, "the source is a folder, and the target is a file");
   }
-  if (kind == Found::folder && !wanted.is_folder) {
+  if (kind == FileKind::folder && !wanted.is_folder) {
     throw bad_mount(wanted, "the source is a file, and the target is a folder")
         .hint(fmt::format("name a file in it: `-v {}:{}`", wanted.source.string(),
                           (fs::path(wanted.target) / wanted.source.filename()).string()));
   }
   if (is_absent_in_sys(wanted.target)) throw bad_mount(wanted, "nothing can be made in `/sys`");
-  if (kind != Found::absent) return;
+  if (kind != FileKind::absent) return;
   const std::string above = nearest_above(files, wanted.target);
-  if (files.kind(above) == Found::other) {
+  if (files.kind(above) == FileKind::other) {
     throw bad_mount(wanted, fmt::format("`{}` is a file, not a folder", above));
   }
   if (is_read_only(files, wanted.target)) {
@@ -119,11 +119,11 @@ void check_mounts(const Bundle& bundle, const ImageRoot& image) {
 
 void check_workdir(const Bundle& bundle, const ImageRoot& image) {
   const JobFiles files{bundle, image};
-  const Found kind = files.kind(bundle.workdir);
-  if (kind == Found::folder || kind == Found::unseen) return;
+  const FileKind kind = files.kind(bundle.workdir);
+  if (kind == FileKind::folder || kind == FileKind::unseen) return;
   const std::string above =
-      kind == Found::other ? bundle.workdir : nearest_above(files, bundle.workdir);
-  if (files.kind(above) == Found::other) {
+      kind == FileKind::other ? bundle.workdir : nearest_above(files, bundle.workdir);
+  if (files.kind(above) == FileKind::other) {
     throw usage_error("bad-workdir", "the command cannot start in `{}`", bundle.workdir)
         .because(fmt::format("`{}` is a file, not a folder", above));
   }

@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::size_t kMostPending = 64;
 /// From SIGKILL until nobody waits any more.
-constexpr std::chrono::seconds kMostDying{10};
-constexpr std::chrono::seconds kMostDyingHurried{3};  // a person has asked twice
+constexpr std::chrono::seconds kMostJobDying{10};
+constexpr std::chrono::seconds kMostJobDyingHurried{3};  // a person has asked twice
 /// A command that is asked to end for the second time has so long to do it by itself.
-constexpr std::chrono::seconds kSecondGrace{2};
+constexpr std::chrono::seconds kSecondJobGrace{2};
 /// A runtime, its hooks included.
 constexpr std::chrono::minutes kMostStarting{10};
 
@@ -55,7 +55,7 @@ class StartingChild final : public ChildJob {
   }
 };
 
-void answer(int connection, const Error& error) {
+void answer_failure(int connection, const Error& error) {
   (void)send_packet(connection, render_outcome(error));
 }
 
@@ -66,11 +66,11 @@ Error between_attempts() {
 }
 
 void answer_where(int connection, const WatchedJob* job) {
-  if (job == nullptr) return answer(connection, between_attempts());
+  if (job == nullptr) return answer_failure(connection, between_attempts());
   const std::optional<pid_t> pid = job->first_process();
   if (!pid) {
     const auto [why, hint] = job->elsewhere();
-    return answer(
+    return answer_failure(
         connection,
         failure("run-unseen", "the processes of this run cannot be seen").because(why).hint(hint));
   }
@@ -80,7 +80,7 @@ void answer_where(int connection, const WatchedJob* job) {
     if (job->process_space() >= 0) files.push_back(job->process_space());
     (void)send_packet(connection, render_outcome(Exit{}), files);
   } catch (const Error& error) {
-    answer(connection, error);  // whoever asks must not end the run
+    answer_failure(connection, error);  // whoever asks must not end the run
   }
 }
 
@@ -141,7 +141,7 @@ void JobWatch::hear_pending(const Target& target, std::span<const pollfd> fds) {
 
 void JobWatch::end_without_mlenv(const Target& target) {
   if (target.job != nullptr) target.job->kill();
-  kill_by(give_up_at_, kMostDying);
+  kill_by(give_up_at_, kMostJobDying);
   must_end_ = true;
   fds_.socket = -1;
 }
@@ -194,7 +194,7 @@ void JobWatch::look_at_clock(const Target& target) {
     }
     target.job->kill();
     if (!give_up_at_)
-      give_up_at_ = now + (killed_for_signal_ == 0 ? kMostDying : kMostDyingHurried);
+      give_up_at_ = now + (killed_for_signal_ == 0 ? kMostJobDying : kMostJobDyingHurried);
   }
   if (give_up_at_ && now >= *give_up_at_) gave_up_ = true;
 }
@@ -230,8 +230,8 @@ void JobWatch::heed_insistence(int number, const Target& target) {
   // One request: systemd and timeout(1) send it to all of us, and mlenv passes its own on.
   if (Clock::now() - first_came_ < kOneRequest) return;
   if (killed_for_signal_ == 0) killed_for_signal_ = first_signal_;
-  kill_by(target.starts ? start_ends_at_ : kill_at_, kSecondGrace);
-  if (give_up_at_) kill_by(give_up_at_, kMostDyingHurried);
+  kill_by(target.starts ? start_ends_at_ : kill_at_, kSecondJobGrace);
+  if (give_up_at_) kill_by(give_up_at_, kMostJobDyingHurried);
 }
 
 /// Never later than was said before.
@@ -258,10 +258,11 @@ void JobWatch::take_request(const Target& target, Fd connection) {
   } else if (request.where) {
     answer_where(connection.get(), target.job);
   } else if (!request.exec) {
-    answer(connection.get(), failure("run-failed", "the run's mlenv does not understand this")
-                                 .because("it is of another version"));
+    answer_failure(connection.get(),
+                   failure("run-failed", "the run's mlenv does not understand this")
+                       .because("it is of another version"));
   } else if (target.exec == nullptr) {
-    answer(connection.get(), between_attempts());
+    answer_failure(connection.get(), between_attempts());
   } else {
     (*target.exec)(*request.exec, std::move(packet.files), std::move(connection));
   }

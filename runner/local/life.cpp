@@ -8,10 +8,10 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kMostDigits = 9;
+constexpr std::size_t kMostCountDigits = 9;
 
 std::optional<std::uint64_t> small_number(std::string_view text) {
-  if (text.empty() || text.size() > kMostDigits) return std::nullopt;
+  if (text.empty() || text.size() > kMostCountDigits) return std::nullopt;
   if (!std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
   return std::stoull(std::string(text));
 }

@@ -19,7 +19,7 @@
 namespace mlenv {
 namespace {
 
-constexpr unsigned kPeriod = 100000;  // microseconds; Docker's, and the kernel's own
+constexpr unsigned kQuotaPeriod = 100000;  // microseconds; Docker's, and the kernel's own
 
 FactSources here() { return host_sources("/", "/tmp"); }
 
@@ -88,7 +88,7 @@ constexpr std::array kResources = {
     Resource{"stack", RLIMIT_STACK},
 };
 
-std::string shown(rlim_t value) {
+std::string rlimit_text(rlim_t value) {
   return value == RLIM_INFINITY ? "unlimited" : std::to_string(value);
 }
 
@@ -115,8 +115,8 @@ void check_ulimits(const std::vector<Ulimit>& ulimits) {
       const rlimit raised{now.rlim_cur, hard};
       if (::setrlimit(resource.number, &raised) == 0) continue;
       throw no_limit(fmt::format("--ulimit {}", wanted.name),
-                     fmt::format("{} is above the hard limit of this process, {}", shown(hard),
-                                 shown(now.rlim_max)))
+                     fmt::format("{} is above the hard limit of this process, {}",
+                                 rlimit_text(hard), rlimit_text(now.rlim_max)))
           .hint("ask for no more than that, or run as root");
     }
   }
@@ -278,12 +278,12 @@ void LimitGroup::watch_memory() {
 }
 
 void LimitGroup::set_cpus(double cpus) const {
-  const auto quota = static_cast<std::uint64_t>(std::llround(cpus * kPeriod));
+  const auto quota = static_cast<std::uint64_t>(std::llround(cpus * kQuotaPeriod));
   if (group("cpu").unified) {
-    set("cpu", "cpu.max", fmt::format("{} {}", quota, kPeriod));
+    set("cpu", "cpu.max", fmt::format("{} {}", quota, kQuotaPeriod));
     return;
   }
-  set("cpu", "cpu.cfs_period_us", std::to_string(kPeriod));
+  set("cpu", "cpu.cfs_period_us", std::to_string(kQuotaPeriod));
   set("cpu", "cpu.cfs_quota_us", std::to_string(quota));
 }
 

@@ -17,7 +17,7 @@ extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 namespace mlenv {
 namespace {
 
-constexpr std::array kPassed = {
+constexpr std::array kPassedVariables = {
     "http_proxy",    "https_proxy",        "ftp_proxy",
     "all_proxy",     "no_proxy",           "HTTP_PROXY",
     "HTTPS_PROXY",   "FTP_PROXY",          "ALL_PROXY",
@@ -28,7 +28,7 @@ constexpr std::array kPassed = {
     "UV_NATIVE_TLS", "UV_HTTP_TIMEOUT",
 };
 /// First lines of what may be the image's own, or ours, which a kept layer has from a run before.
-constexpr std::string_view kOurs = "# This machine's settings, put here by `mlenv run`\n";
+constexpr std::string_view kOurHeading = "# This machine's settings, put here by `mlenv run`\n";
 constexpr std::string_view kOurAptSources =
     "# This machine's package sources, put here by `mlenv run`\n";
 
@@ -114,7 +114,8 @@ class Certificates {
 Variables passed_variables(const Machine& machine, Certificates& certificates) {
   Variables passed;
   for (const auto& [name, value] : machine.environment) {
-    const bool listed = std::find(kPassed.begin(), kPassed.end(), name) != kPassed.end();
+    const bool listed =
+        std::find(kPassedVariables.begin(), kPassedVariables.end(), name) != kPassedVariables.end();
     if (listed || name.starts_with(kPassedPrefix)) passed.emplace(name, value);
   }
   for (const char* name : kCertificates) {
@@ -177,11 +178,12 @@ void bring_python(const ImageRoot& image, const Machine& machine, Certificates& 
   }
   for (const Settings& file : files) {
     const std::optional<std::string> text = host_file(machine, file.host);
-    const bool is_images_own = image.exists(file.target) && !begins_with(image, file.target, kOurs);
+    const bool is_images_own =
+        image.exists(file.target) && !begins_with(image, file.target, kOurHeading);
     if (text && !is_images_own) {
       // They may hold logins: readable by the job alone.
       write_setting(image, machine, file.target,
-                    std::string(kOurs) + with_certificates(*text, certificates), 0600);
+                    std::string(kOurHeading) + with_certificates(*text, certificates), 0600);
     }
   }
 }
@@ -307,8 +309,8 @@ std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& ma
 void take_back(const ImageRoot& image, const std::vector<std::string>& written) {
   for (const std::string& path : written) {
     // Logins have no line that says whose they are: apt reads the whole file.
-    if (path.starts_with(kLogins) || path == kAptSettings || begins_with(image, path, kOurs) ||
-        begins_with(image, path, kOurAptSources)) {
+    if (path.starts_with(kLogins) || path == kAptSettings ||
+        begins_with(image, path, kOurHeading) || begins_with(image, path, kOurAptSources)) {
       image.remove(path);
     }
   }

@@ -12,13 +12,13 @@
 namespace mlenv {
 namespace {
 
-constexpr mode_t kFolderMode = 0755;
-constexpr mode_t kFileMode = 0644;
+constexpr mode_t kPointFolderMode = 0755;
+constexpr mode_t kPointFileMode = 0644;
 
 struct Point {
   std::string target;
   bool is_file = false;
-  mode_t mode = kFolderMode;
+  mode_t mode = kPointFolderMode;
 };
 
 bool is_file_source(const fs::path& source) {
@@ -28,11 +28,11 @@ bool is_file_source(const fs::path& source) {
 
 /// That of a folder in memory, which runc has from the folder that it covers: the one that is asked
 /// for, else as runtimes give it where there is none to cover.
-mode_t mode_of(const CdiMount& one) {
+mode_t mount_point_mode(const CdiMount& one) {
   constexpr mode_t kUsual = 01777;
   constexpr int kOctal = 8;
   constexpr std::string_view kMode = "mode=";
-  if (one.type != "tmpfs") return kFolderMode;
+  if (one.type != "tmpfs") return kPointFolderMode;
   for (const std::string& word : one.options) {
     mode_t mode = 0;
     const char* const end = word.data() + word.size();
@@ -49,7 +49,7 @@ std::vector<Point> points_of(const Bundle& bundle) {
   std::vector<Point> points;
   for (std::string& target : default_mount_targets()) points.push_back({std::move(target)});
   for (const CdiMount& one : bundle.file_systems) {
-    points.push_back({one.path, false, mode_of(one)});
+    points.push_back({one.path, false, mount_point_mode(one)});
   }
   for (const Mount& one : bundle.mounts) points.push_back({one.target, is_file_source(one.source)});
   points.push_back({bundle.workdir});
@@ -61,7 +61,7 @@ std::vector<Point> points_of(const Bundle& bundle) {
 }
 
 /// Without what is mounted at the place itself.
-Bundle without(const Bundle& bundle, const std::string& target) {
+Bundle bundle_without(const Bundle& bundle, const std::string& target) {
   Bundle around = bundle;
   std::erase_if(around.mounts, [&](const Mount& one) { return one.target == target; });
   return around;
@@ -83,18 +83,18 @@ void make_on_host(const fs::path& source, const fs::path& below, const Point& po
   Fd at{::open(source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
   if (!at) throw failed();
   for (const fs::path& part : below.parent_path()) {
-    if (::mkdirat(at.get(), part.c_str(), kFolderMode) != 0 && errno != EEXIST) throw failed();
+    if (::mkdirat(at.get(), part.c_str(), kPointFolderMode) != 0 && errno != EEXIST) throw failed();
     Fd next{::openat(at.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
     if (!next) throw failed();
     at = std::move(next);
   }
   if (!point.is_file) {
-    if (::mkdirat(at.get(), name.c_str(), kFolderMode) != 0) throw failed();
-    if (point.mode != kFolderMode) (void)::fchmodat(at.get(), name.c_str(), point.mode, 0);
+    if (::mkdirat(at.get(), name.c_str(), kPointFolderMode) != 0) throw failed();
+    if (point.mode != kPointFolderMode) (void)::fchmodat(at.get(), name.c_str(), point.mode, 0);
     return;
   }
   const Fd file{::openat(at.get(), name.c_str(),
-                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode)};
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kPointFileMode)};
   if (!file && errno != EEXIST) throw failed();
 }
 
@@ -105,15 +105,15 @@ void make_in_image(const Bundle& bundle, const ImageRoot& image, const std::stri
       image.write(real, "");
     } else {
       image.make_folder(real, bundle.user.uid, bundle.user.gid);
-      if (point.mode != kFolderMode) (void)::chmod(image.on_host(real).c_str(), point.mode);
+      if (point.mode != kPointFolderMode) (void)::chmod(image.on_host(real).c_str(), point.mode);
     }
   } catch (const Error& error) {
     throw cannot_make(point).because(error.what());
   }
 }
 
-void make(const Bundle& bundle, const ImageRoot& image, const Point& point) {
-  const Bundle around = without(bundle, point.target);
+void make_point(const Bundle& bundle, const ImageRoot& image, const Point& point) {
+  const Bundle around = bundle_without(bundle, point.target);
   const JobFiles files{around, image, point.target};
   const std::optional<std::string> real = files.real_path(point.target);
   if (!real) throw cannot_make(point).because("its links lead in a circle");
@@ -140,7 +140,7 @@ void make_workdir(const Bundle& bundle, const ImageRoot& image) {
 }
 
 void make_mount_points(const Bundle& bundle, const ImageRoot& image) {
-  for (const Point& point : points_of(bundle)) make(bundle, image, point);
+  for (const Point& point : points_of(bundle)) make_point(bundle, image, point);
 }
 
 }  // namespace mlenv

@@ -23,14 +23,14 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::seconds kStart{20};
+constexpr std::chrono::seconds kNetworkStart{20};
 /// Of the container, as slirp4netns has it.
 constexpr const char* kSlirpGuest = "10.0.2.100";
 /// Where a name server of the host's loopback is asked: link-local, which no network routes.
 constexpr const char* kNameServer = "169.254.53.53";
 constexpr const char* kSlirpNameServer = "10.0.2.3";
 
-Error unusable(const PublishedPort& port, int error) {
+Error unusable_port(const PublishedPort& port, int error) {
   if (error == EADDRINUSE) {
     return failure("port-taken", "the port {} of this machine is taken ({})", port.on_host(),
                    port.protocol)
@@ -59,11 +59,11 @@ void check_port(const PublishedPort& port) {
   address.sin_port = htons(static_cast<std::uint16_t>(port.host));
   ::inet_pton(AF_INET, port.address.c_str(), &address.sin_addr);
   const auto* const plain = reinterpret_cast<const sockaddr*>(&address);  // NOLINT: bind(2)'s way
-  if (::bind(fd.get(), plain, sizeof address) != 0) throw unusable(port, errno);
+  if (::bind(fd.get(), plain, sizeof address) != 0) throw unusable_port(port, errno);
 }
 
 /// The part of its words that says what went wrong.
-std::string last_line(std::string_view text) {
+std::string last_helper_line(std::string_view text) {
   std::string last;
   for (const std::string_view line : split(text, '\n')) {
     const std::string_view word = trim(line);
@@ -73,7 +73,7 @@ std::string last_line(std::string_view text) {
   return last;
 }
 
-Error no_network(std::string_view program, std::string why) {
+Error no_container_network(std::string_view program, std::string why) {
   return failure("no-network", "`{}` could not set up the container's network", program)
       .because(why.empty() ? "it does not say why" : std::move(why));
 }
@@ -107,7 +107,9 @@ void work_in(const PidNamespace& processes, Work&& work) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (outcome.empty()) throw no_network("mlenv", "the process for it ended without an answer");
+  if (outcome.empty()) {
+    throw no_container_network("mlenv", "the process for it ended without an answer");
+  }
   (void)parse_outcome(outcome);
 }
 
@@ -126,14 +128,14 @@ void require_tun() {
 }
 
 /// A line each way over its socket.
-std::string ask(const fs::path& socket, const nlohmann::json& question) {
+std::string ask_slirp(const fs::path& socket, const nlohmann::json& question) {
   const Fd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   socket.string().copy(address.sun_path, sizeof address.sun_path - 1);
   const auto* const plain = reinterpret_cast<const sockaddr*>(&address);  // NOLINT: connect(2)'s
   if (!fd || ::connect(fd.get(), plain, sizeof address) != 0) {
-    throw no_network("slirp4netns", errno_text(errno));
+    throw no_container_network("slirp4netns", errno_text(errno));
   }
   const std::string text = question.dump();
   (void)::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL);
@@ -151,27 +153,28 @@ std::string refusal_in(const nlohmann::json& said) {
 }
 
 void publish(const fs::path& socket, const PublishedPort& port) {
-  const std::string answer = ask(socket, {{"execute", "add_hostfwd"},
-                                          {"arguments",
-                                           {{"proto", port.protocol},
-                                            {"host_addr", port.address},
-                                            {"host_port", port.host},
-                                            {"guest_addr", kSlirpGuest},
-                                            {"guest_port", port.container}}}});
+  const std::string answer = ask_slirp(socket, {{"execute", "add_hostfwd"},
+                                                {"arguments",
+                                                 {{"proto", port.protocol},
+                                                  {"host_addr", port.address},
+                                                  {"host_port", port.host},
+                                                  {"guest_addr", kSlirpGuest},
+                                                  {"guest_port", port.container}}}});
   const nlohmann::json said = nlohmann::json::parse(answer, nullptr, false);
   if (said.is_object() && said.contains("return")) return;
   // It does not say why it cannot listen there. Whether anybody could is seen at once.
   check_port(port);
-  throw no_network("slirp4netns", fmt::format("it does not pass on {} ({}): {}", port.on_host(),
-                                              port.protocol, refusal_in(said)));
+  throw no_container_network(
+      "slirp4netns", fmt::format("it does not pass on {} ({}): {}", port.on_host(), port.protocol,
+                                 refusal_in(said)));
 }
 
 void wait_ready(int fd) {
   pollfd ready{fd, POLLIN, 0};
-  const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(kStart);
+  const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(kNetworkStart);
   char byte = 0;
   if (::poll(&ready, 1, static_cast<int>(most.count())) != 1 || ::read(fd, &byte, 1) != 1) {
-    throw no_network("slirp4netns", "it ended or did not answer; its words are above");
+    throw no_container_network("slirp4netns", "it ended or did not answer; its words are above");
   }
 }
 
@@ -196,8 +199,8 @@ void start_pasta(const fs::path& program, const fs::path& name_space,
   // As real root it would become `nobody`, who may not enter the namespace.
   if (identity == Identity::root) command.argv.insert(command.argv.end(), {"--runas", "0"});
   command.argv.insert(command.argv.end(), {"--netns", name_space.string()});
-  const Captured result = run_captured(command, kStart);
-  if (result.exit.code != 0) throw no_network("pasta", last_line(result.err));
+  const Captured result = run_captured(command, kNetworkStart);
+  if (result.exit.code != 0) throw no_container_network("pasta", last_helper_line(result.err));
 }
 
 /// It stays when the process that started it ends.
@@ -223,7 +226,8 @@ void start_slirp(const fs::path& program, const fs::path& name_space, const fs::
     for (const PublishedPort& port : ports) publish(socket, port);
     (void)slirp.release();  // it is the namespace's end that ends it
   } catch (Error& error) {
-    const std::string words = last_line(read_file_if_exists(folder / "slirp.log").value_or(""));
+    const std::string words =
+        last_helper_line(read_file_if_exists(folder / "slirp.log").value_or(""));
     if (!words.empty()) error.because(words);
     throw;
   }

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -21,15 +20,6 @@ constexpr std::uint64_t kLeastMemory = 32 * kKiB * kKiB;
 
 Error wrong(std::string_view option, std::string_view text, std::string_view why) {
   return usage_error("usage", "`{} {}` {}", option, text, why);
-}
-
-template <class Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || rest != end) return std::nullopt;
-  return value;
 }
 
 /// `k`, `kb`, `KiB`, …; nullopt: no unit of memory.
@@ -52,7 +42,7 @@ constexpr std::array kUlimits = {"core",    "cpu",      "data",   "fsize",      
 /// nullopt inside: unlimited; nullopt outside: no such value.
 std::optional<std::optional<std::uint64_t>> ulimit_value(std::string_view text) {
   if (text == "-1" || text == "unlimited") return std::optional<std::uint64_t>{};
-  const auto value = number<std::uint64_t>(text);
+  const auto value = number_from<std::uint64_t>(text);
   if (!value) return std::nullopt;
   return std::optional(value);
 }
@@ -90,7 +80,8 @@ void add_memory_option(std::string_view option, std::string_view text, std::stri
                        MemoryFolder& into) {
   if (word.starts_with("size=")) {
     const std::string_view size = word.substr(5);
-    const bool is_share = size.ends_with("%") && number<unsigned>(size.substr(0, size.size() - 1));
+    const bool is_share =
+        size.ends_with("%") && number_from<unsigned>(size.substr(0, size.size() - 1));
     into.options.push_back(is_share ? std::string(word)
                                     : fmt::format("size={}", parse_size("size", size)));
   } else if (is_memory_option(word)) {
@@ -103,10 +94,10 @@ void add_memory_option(std::string_view option, std::string_view text, std::stri
 }
 
 /// The usual ones come first: the last word on a thing counts.
-constexpr std::array<std::string_view, 3> kUsual = {"nosuid", "nodev", "mode=1777"};
+constexpr std::array<std::string_view, 3> kUsualTmpfs = {"nosuid", "nodev", "mode=1777"};
 
 MemoryFolder memory_folder(std::string target) {
-  return {std::move(target), {kUsual.begin(), kUsual.end()}};
+  return {std::move(target), {kUsualTmpfs.begin(), kUsualTmpfs.end()}};
 }
 
 struct MountWords {
@@ -117,7 +108,7 @@ struct MountWords {
   std::vector<std::string> memory;  ///< options of a tmpfs
 };
 
-bool is_true(std::string_view value) { return value.empty() || value == "true" || value == "1"; }
+bool is_on(std::string_view value) { return value.empty() || value == "true" || value == "1"; }
 
 Error bad_mount_word(std::string_view text, std::string_view word) {
   return usage_error("bad-mount", "`--mount {}`: `{}` is not understood", text, word)
@@ -126,7 +117,7 @@ Error bad_mount_word(std::string_view text, std::string_view word) {
           "`type=tmpfs,target=/DIR[,tmpfs-size=2g]`");
 }
 
-MountWords mount_words(std::string_view text) {
+MountWords parse_mount_words(std::string_view text) {
   MountWords result;
   for (const std::string_view part : split(text, ',')) {
     const std::size_t equals = part.find('=');
@@ -139,7 +130,7 @@ MountWords mount_words(std::string_view text) {
     } else if ((name == "target" || name == "dst" || name == "destination") && !value.empty()) {
       result.target = value;
     } else if (name == "readonly" || name == "ro") {
-      result.read_only = is_true(value);
+      result.read_only = is_on(value);
     } else if (name == "tmpfs-size" && !value.empty()) {
       result.memory.push_back("size=" + value);
     } else if (name == "tmpfs-mode" && !value.empty()) {
@@ -159,9 +150,9 @@ struct PortRange {
 std::optional<PortRange> port_range(std::string_view text) {
   constexpr std::uint64_t kMostPort = 65535;
   const std::size_t dash = text.find('-');
-  const auto first = number<std::uint64_t>(text.substr(0, dash));
+  const auto first = number_from<std::uint64_t>(text.substr(0, dash));
   const auto last =
-      dash == std::string_view::npos ? first : number<std::uint64_t>(text.substr(dash + 1));
+      dash == std::string_view::npos ? first : number_from<std::uint64_t>(text.substr(dash + 1));
   if (!first || !last || *first == 0 || *last > kMostPort || *last < *first) return std::nullopt;
   return PortRange{*first, *last - *first + 1};
 }
@@ -175,7 +166,7 @@ bool is_ipv4(const std::string& text) {
 
 std::uint64_t parse_size(std::string_view option, std::string_view text) {
   const std::size_t end = text.find_first_not_of("0123456789.");
-  const auto value = number<double>(text.substr(0, end));
+  const auto value = number_from<double>(text.substr(0, end));
   const auto factor =
       unit(end == std::string_view::npos ? std::string_view{} : trim(text.substr(end)));
   constexpr double kMost = 9e18;
@@ -212,7 +203,7 @@ void parse_memory_swap(std::string_view text, JobLimits& limits) {
 }
 
 double parse_cpus(std::string_view text) {
-  const auto value = number<double>(text);
+  const auto value = number_from<double>(text);
   constexpr double kLeast = 0.01;
   if (!value || !std::isfinite(*value) || *value < kLeast) {
     throw wrong("--cpus", text, "is no number of processors")
@@ -226,9 +217,9 @@ std::string parse_cpuset(std::string_view text) {
   std::set<std::uint64_t> numbers;
   for (const std::string_view part : split(text, ',')) {
     const std::size_t dash = part.find('-');
-    const auto first = number<std::uint64_t>(part.substr(0, dash));
+    const auto first = number_from<std::uint64_t>(part.substr(0, dash));
     const auto last =
-        dash == std::string_view::npos ? first : number<std::uint64_t>(part.substr(dash + 1));
+        dash == std::string_view::npos ? first : number_from<std::uint64_t>(part.substr(dash + 1));
     if (!first || !last || *last < *first || *last >= kMost) {
       throw wrong("--cpuset-cpus", text, "is no list of processors").hint("write `0-3,8`");
     }
@@ -247,7 +238,7 @@ std::string parse_cpuset(std::string_view text) {
 
 std::optional<std::uint64_t> parse_pids(std::string_view text) {
   if (text == "-1") return std::nullopt;
-  const auto value = number<std::uint64_t>(text);
+  const auto value = number_from<std::uint64_t>(text);
   if (!value || *value == 0) {
     throw wrong("--pids-limit", text, "is no number of processes")
         .hint("write `--pids-limit 4096`, or `-1` for no limit");
@@ -290,14 +281,14 @@ MemoryFolder parse_tmpfs(std::string_view text) {
 
 std::string tmpfs_word(const MemoryFolder& folder) {
   std::string text = folder.target;
-  for (std::size_t i = kUsual.size(); i < folder.options.size(); ++i) {
-    text += (i == kUsual.size() ? ":" : ",") + folder.options[i];
+  for (std::size_t i = kUsualTmpfs.size(); i < folder.options.size(); ++i) {
+    text += (i == kUsualTmpfs.size() ? ":" : ",") + folder.options[i];
   }
   return text;
 }
 
 std::variant<Mount, MemoryFolder> parse_mount(std::string_view text) {
-  const MountWords words = mount_words(text);
+  const MountWords words = parse_mount_words(text);
   if (words.target.empty()) {
     throw usage_error("bad-mount", "`--mount {}` names no target", text).hint("add `target=/DIR`");
   }

@@ -33,7 +33,7 @@ fs::path writable_around(const std::vector<Mount>& mounts, const Mount& results)
   return around;
 }
 
-Fd opened(const fs::path& around, const Mount& results) {
+Fd opened_results(const fs::path& around, const Mount& results) {
   const Fd root = open_file(around, O_PATH | O_DIRECTORY);
   Fd fd = open_beneath(root.get(), results.source.lexically_relative(around), O_PATH | O_DIRECTORY,
                        Links::none);
@@ -48,7 +48,7 @@ void for_own_results(const LocalRun& run, Mounts& mounts, const Use& use) {
   for (auto& one : mounts) {
     if (!is_own_results(run, one)) continue;
     const fs::path around = writable_around(mounts, one);
-    if (!around.empty()) use(one, opened(around, one));
+    if (!around.empty()) use(one, opened_results(around, one));
   }
 }
 

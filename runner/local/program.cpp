@@ -14,8 +14,6 @@
 namespace mlenv {
 namespace {
 
-using Program = ImageRoot::Program;
-
 std::string search_path(const Bundle& bundle) {
   for (const std::string& variable : bundle.env) {
     if (variable.starts_with("PATH=")) return variable.substr(5);
@@ -23,21 +21,21 @@ std::string search_path(const Bundle& bundle) {
   return kDefaultPath;
 }
 
-struct Found {
-  Program program = Program::absent;
+struct FoundProgram {
+  ImageRoot::Program program = ImageRoot::Program::absent;
   std::string path;
 };
 
-Found search(const std::string& name, const Bundle& bundle, const JobFiles& files) {
-  Found result;
+FoundProgram search(const std::string& name, const Bundle& bundle, const JobFiles& files) {
+  FoundProgram result;
   const std::string path = search_path(bundle);
   std::string_view rest = path;
   while (true) {
     const std::size_t end = rest.find(':');
     const std::string candidate = (fs::path(rest.substr(0, end)) / name).string();
-    const Program program = files.program(candidate);
-    if (program == Program::found) return {program, candidate};
-    if (program == Program::not_executable) result = {program, candidate};
+    const ImageRoot::Program program = files.program(candidate);
+    if (program == ImageRoot::Program::found) return {program, candidate};
+    if (program == ImageRoot::Program::not_executable) result = {program, candidate};
     if (end == std::string_view::npos) return result;
     rest.remove_prefix(end + 1);
   }
@@ -60,13 +58,13 @@ std::optional<CannotRun> bad_format(const std::string& name, const std::string& 
   if (start == std::string::npos) return std::nullopt;
   const std::size_t end = head->find_first_of(std::string_view(" \t\r\n\0", 5), start);
   const std::string interpreter = head->substr(start, end - start);
-  if (files.program(interpreter) != Program::absent) return std::nullopt;
+  if (files.program(interpreter) != ImageRoot::Program::absent) return std::nullopt;
   return CannotRun{
       127, fmt::format("cannot run `{}`: its interpreter `{}` is not there", name, interpreter)};
 }
 
 /// Environments have no installer but the one that the recipe names.
-std::string_view advice(std::string_view name) {
+std::string_view installer_advice(std::string_view name) {
   if (name == "pip" || name == "pip3") return "; `packages: [pip]` in the recipe puts it there";
   if (name == "uv") return "; `packages: [uv]` in the recipe puts it there";
   return "";
@@ -121,18 +119,19 @@ std::optional<CannotRun> cannot_run(const Bundle& bundle, const ImageRoot& image
   if (std::optional<CannotRun> refused = too_long(name, bundle)) return refused;
   const JobFiles files{bundle, image};
   const bool is_path = name.find('/') != std::string::npos;
-  const Found found = is_path ? Found{files.program(name), name} : search(name, bundle, files);
+  const FoundProgram found =
+      is_path ? FoundProgram{files.program(name), name} : search(name, bundle, files);
   switch (found.program) {
-    case Program::found:
+    case ImageRoot::Program::found:
       return bad_format(name, found.path, files);
-    case Program::not_executable:
+    case ImageRoot::Program::not_executable:
       return CannotRun{126, fmt::format("cannot run `{}`: it is not an executable file", name)};
-    case Program::absent:
+    case ImageRoot::Program::absent:
       break;
   }
   if (is_path) return CannotRun{127, fmt::format("cannot run `{}`: no such file", name)};
   return CannotRun{127, fmt::format("cannot run `{}`: not found on the image's PATH ({}){}", name,
-                                    search_path(bundle), advice(name))};
+                                    search_path(bundle), installer_advice(name))};
 }
 
 std::optional<CannotRun> refused_by_kernel(const keeper::Failed& problem,

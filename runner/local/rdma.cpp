@@ -8,7 +8,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kFolder = "dev/infiniband";
+constexpr std::string_view kRdmaFolder = "dev/infiniband";
 
 bool is_rdma_device(const std::string& name) {
   return name == "rdma_cm" || name.starts_with("uverbs") || name.starts_with("umad");
@@ -18,7 +18,7 @@ bool is_rdma_device(const std::string& name) {
 std::vector<fs::path> devices_below(const fs::path& root) {
   std::error_code error;
   std::vector<fs::path> devices;
-  for (const auto& entry : fs::directory_iterator(root / kFolder, error)) {
+  for (const auto& entry : fs::directory_iterator(root / kRdmaFolder, error)) {
     if (is_rdma_device(entry.path().filename())) devices.push_back(entry.path());
   }
   std::sort(devices.begin(), devices.end());
@@ -49,7 +49,7 @@ void add_rdma(JobOptions& options, CdiEdits& edits, const fs::path& root) {
   }
   for (const fs::path& device : devices) {
     CdiNode node;
-    node.path = (fs::path("/") / kFolder / device.filename()).string();
+    node.path = (fs::path("/") / kRdmaFolder / device.filename()).string();
     node.host_path = device.string();
     edits.nodes.push_back(std::move(node));
   }

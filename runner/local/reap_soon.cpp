@@ -13,7 +13,7 @@
 namespace mlenv {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 /// True: it is reaped, or nobody's to reap.
 bool is_reaped(pid_t pid) {
@@ -22,9 +22,10 @@ bool is_reaped(pid_t pid) {
 }
 
 bool ends_within(pid_t pid, const Fd& ended, std::chrono::milliseconds most) {
-  const auto until = Clock::now() + most;
+  const auto until = steady_clock::now() + most;
   while (!is_reaped(pid)) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
     if (left <= 0) return false;
     constexpr std::int64_t kWithout = 20;  // where the kernel gives no descriptor
     pollfd one{ended.get(), POLLIN, 0};

@@ -18,20 +18,20 @@
 namespace mlenv {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-Json argument_of(const CallCondition& condition) {
+json argument_of(const CallCondition& condition) {
   return {{"index", condition.argument},
           {"value", condition.mask},  // the mask comes first there
           {"valueTwo", condition.value},
           {"op", "SCMP_CMP_MASKED_EQ"}};
 }
 
-Json allow(const std::vector<std::string_view>& names) {
+json allow(const std::vector<std::string_view>& names) {
   return {{"names", names}, {"action", "SCMP_ACT_ALLOW"}};
 }
 
-Json answer(const std::vector<std::string_view>& names, int error) {
+json errno_rule(const std::vector<std::string_view>& names, int error) {
   return {{"names", names}, {"action", "SCMP_ACT_ERRNO"}, {"errnoRet", error}};
 }
 
@@ -48,34 +48,34 @@ bool has_x32() {
 }
 
 /// With the 32-bit programs of the architecture, as Docker has it.
-Json architectures(std::string_view architecture) {
+json architectures(std::string_view architecture) {
   if (architecture == "arm64") return {"SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"};
-  Json all{"SCMP_ARCH_X86_64", "SCMP_ARCH_X86"};
+  json all{"SCMP_ARCH_X86_64", "SCMP_ARCH_X86"};
   if (has_x32()) all.push_back("SCMP_ARCH_X32");
   return all;
 }
 
 }  // namespace
 
-Json seccomp_profile(std::string_view architecture, bool pretend_owners) {
-  Json rules = Json::array();
-  rules.push_back(pretend_owners ? answer(ownership_calls(), 0) : allow(ownership_calls()));
+json seccomp_profile(std::string_view architecture, bool pretend_owners) {
+  json rules = json::array();
+  rules.push_back(pretend_owners ? errno_rule(ownership_calls(), 0) : allow(ownership_calls()));
   rules.push_back(allow(allowed_calls()));
   for (const CallCondition& condition : allowed_when()) {
-    Json rule = allow({condition.name});
-    rule["args"] = Json::array({argument_of(condition)});
+    json rule = allow({condition.name});
+    rule["args"] = json::array({argument_of(condition)});
     rules.push_back(std::move(rule));
   }
   for (const int family : refused_families()) {
-    Json rule = answer({"socket"}, EAFNOSUPPORT);
+    json rule = errno_rule({"socket"}, EAFNOSUPPORT);
     rule["args"] =
-        Json::array({argument_of({.name = "socket", .value = static_cast<std::uint32_t>(family)})});
+        json::array({argument_of({.name = "socket", .value = static_cast<std::uint32_t>(family)})});
     rules.push_back(std::move(rule));
   }
   // Not left to the default alone, which older runtimes do not know: the C library takes EPERM for
   // the last word, and no thread would start.
-  rules.push_back(answer({"clone3"}, ENOSYS));
-  rules.push_back(answer(refused_calls(), EPERM));
+  rules.push_back(errno_rule({"clone3"}, ENOSYS));
+  rules.push_back(errno_rule(refused_calls(), EPERM));
   return {{"defaultAction", "SCMP_ACT_ERRNO"},
           {"defaultErrnoRet", ENOSYS},
           {"architectures", architectures(architecture)},

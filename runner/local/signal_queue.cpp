@@ -13,12 +13,13 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "runner/local/signals.hpp"
 
 namespace mlenv {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 int taken_from(const Fd& signals) {
   signalfd_siginfo info{};
@@ -41,7 +42,6 @@ void ring(const Fd& event) {
 [[noreturn]] void end_at_once(int number) {
   constexpr std::string_view kWhy =
       "mlenv: ended at once, as was asked twice: something that it waits for does not go on\n";
-  constexpr int kSignalBase = 128;
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0) {
     (void)!::write(STDERR_FILENO, kWhy.data(), kWhy.size());
@@ -84,7 +84,7 @@ void SignalQueue::look_on() const {
   const auto look = static_cast<int>(held_up_.count() / 10 + 1);
   constexpr std::size_t kTwice = 2;
   Impatient& own = *impatient_;
-  Clock::time_point since{};  // one that ends programs waits
+  steady_clock::time_point since{};  // one that ends programs waits
   bool one_waits = false;
   std::size_t came = 0;  // of these
   int first = 0;
@@ -101,8 +101,8 @@ void SignalQueue::look_on() const {
     if (std::none_of(own.waiting.begin(), own.waiting.end(), ends_programs)) {
       one_waits = false;
     } else if (!std::exchange(one_waits, true)) {
-      since = Clock::now();
-    } else if (came >= kTwice && Clock::now() - since >= held_up_) {
+      since = steady_clock::now();
+    } else if (came >= kTwice && steady_clock::now() - since >= held_up_) {
       end_at_once(first);
     }
   }

@@ -12,9 +12,9 @@ namespace {
 
 // A handler has no other way to its data. A pidfd, so that a signal after the child's end goes to
 // nobody rather than to whoever has its number by then.
-std::atomic<int> target{-1};
-std::atomic<unsigned> kept{0};
-std::atomic<int> first{0};                 ///< of SIGINT and SIGTERM
+std::atomic<int> child_pidfd{-1};
+std::atomic<unsigned> early_signals{0};
+std::atomic<int> first_end_signal{0};      ///< of SIGINT and SIGTERM
 std::atomic<std::int64_t> first_at{0};     ///< when, in milliseconds
 std::atomic<std::int64_t> asked_twice{0};  ///< when, in milliseconds; 0: not yet
 
@@ -29,7 +29,7 @@ std::int64_t now_ms() {
 void count(int number) {
   if (number != SIGINT && number != SIGTERM) return;
   int none = 0;
-  if (first.compare_exchange_strong(none, number)) {
+  if (first_end_signal.compare_exchange_strong(none, number)) {
     first_at.store(now_ms());
     return;
   }
@@ -39,15 +39,15 @@ void count(int number) {
   asked_twice.compare_exchange_strong(never, now_ms());
 }
 
-void send(int number) { ::syscall(SYS_pidfd_send_signal, target.load(), number, nullptr, 0); }
+void send(int number) { ::syscall(SYS_pidfd_send_signal, child_pidfd.load(), number, nullptr, 0); }
 
 void pass_on(int number) {
   const int before = errno;
   count(number);
-  if (target.load() >= 0) {
+  if (child_pidfd.load() >= 0) {
     send(number);
   } else {
-    kept.fetch_or(1U << static_cast<unsigned>(number));
+    early_signals.fetch_or(1U << static_cast<unsigned>(number));
   }
   errno = before;
 }
@@ -62,8 +62,8 @@ sigset_t forwarded_signals() {
 }
 
 SignalForwarding::SignalForwarding() {
-  kept.store(0);
-  first.store(0);
+  early_signals.store(0);
+  first_end_signal.store(0);
   first_at.store(0);
   asked_twice.store(0);
   for (std::size_t i = 0; i < kForwarded.size(); ++i) {
@@ -79,13 +79,13 @@ SignalForwarding::~SignalForwarding() {
   for (std::size_t i = 0; i < kForwarded.size(); ++i) {
     ::sigaction(kForwarded[i], &before_[i], nullptr);
   }
-  const int fd = target.exchange(-1);
+  const int fd = child_pidfd.exchange(-1);
   if (fd >= 0) ::close(fd);
 }
 
 void SignalForwarding::to(pid_t pid) {
-  target.store(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  const unsigned early = kept.exchange(0);
+  child_pidfd.store(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const unsigned early = early_signals.exchange(0);
   for (const int number : kForwarded) {
     if ((early & (1U << static_cast<unsigned>(number))) != 0) send(number);
   }
@@ -96,7 +96,7 @@ std::optional<SignalForwarding::Insistence> SignalForwarding::insistence() {
   if (when == 0) return std::nullopt;
   // std::chrono::steady_clock is CLOCK_MONOTONIC here.
   return Insistence{std::chrono::steady_clock::time_point{std::chrono::milliseconds{when}},
-                    first.load()};
+                    first_end_signal.load()};
 }
 
 }  // namespace mlenv

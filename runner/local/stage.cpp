@@ -56,7 +56,7 @@ Fd hold_signals() {
   return fd;
 }
 
-void complain(const std::string& line, int fd = STDERR_FILENO) {
+void write_complaint(const std::string& line, int fd = STDERR_FILENO) {
   const std::string text = "mlenv: " + printable(line) + "\n";  // an image may have named it
   write_all(fd, as_bytes(text));
 }
@@ -185,14 +185,14 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
 }
 
 /// Tells mlenv; nobody reads it when that is gone.
-void tell(int socket, std::string_view bytes) {
+void tell_caller(int socket, std::string_view bytes) {
   const std::string frame = framed(bytes);
   (void)::send(socket, frame.data(), frame.size(), MSG_NOSIGNAL);
 }
 
 /// Where the run's own complaints go: its log, for one in the background.
 void complain_of(const LocalRun& run, const std::string& line) {
-  complain(line, run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
+  write_complaint(line, run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
 }
 
 /// In words, where the kernel says more than the status does.
@@ -393,7 +393,7 @@ class BuiltinRun final : public PreparedRun {
   std::optional<CannotRun> refusal_;
 };
 
-std::unique_ptr<PreparedRun> prepare(const LocalRun& run, int signals, int socket) {
+std::unique_ptr<PreparedRun> made_ready(const LocalRun& run, int signals, int socket) {
   if (run.vm) return std::make_unique<VmRun>(run, socket, signals);
   if (run.engine) return std::make_unique<EngineRun>(run, socket, signals);
   return std::make_unique<BuiltinRun>(run);
@@ -407,13 +407,13 @@ void leave_streams() {
 
 StageOutcome run_container(const LocalRun& run, int signals, int socket) {
   using Clock = std::chrono::steady_clock;
-  const std::unique_ptr<PreparedRun> prepared = prepare(run, signals, socket);
+  const std::unique_ptr<PreparedRun> prepared = made_ready(run, signals, socket);
   const auto started = [&] {
-    tell(socket, render_event(std::nullopt));
+    tell_caller(socket, render_event(std::nullopt));
     if (run.fds.out >= 0) leave_streams();
   };
   if (const auto& refusal = prepared->refusal()) {
-    complain(refusal->why);
+    write_complaint(refusal->why);
     return {{{refusal->status, false}}, refusal->why};
   }
   JobWatch watch{{signals, socket, run.fds.control}, run.life};
@@ -434,7 +434,7 @@ StageOutcome run_container(const LocalRun& run, int signals, int socket) {
     const bool again = attempt.started && !attempt.last && !watch.must_end() &&
                        run.life.restart.again(attempt.end.exit, outcome.attempts);
     if (again || outcome.attempts > 1) {
-      tell(socket, render_event(AttemptEnd{outcome.attempts, attempt.end.exit, took}));
+      tell_caller(socket, render_event(AttemptEnd{outcome.attempts, attempt.end.exit, took}));
     }
     if (again) watch.pause(back_off.after(took));
     if (!again || watch.must_end()) break;
@@ -455,12 +455,12 @@ int run_stage(const LocalRun& run, int socket) noexcept {
   try {
     const Fd signals = hold_signals();
     const StageOutcome outcome = run_container(run, signals.get(), socket);
-    tell(socket, render_outcome(outcome.run, outcome.complaint));
+    tell_caller(socket, render_outcome(outcome.run, outcome.complaint));
     return outcome.run.exit.code;
   } catch (const Error& error) {
-    tell(socket, render_outcome(error));
+    tell_caller(socket, render_outcome(error));
   } catch (const std::exception& error) {
-    tell(socket, render_outcome(Error(Kind::internal, "internal", error.what())));
+    tell_caller(socket, render_outcome(Error(Kind::internal, "internal", error.what())));
   }
   return 125;
 }

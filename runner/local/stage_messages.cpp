@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.hpp"
+#include "base/json.hpp"
 #include "base/record_json.hpp"
 #include "runner/local/stage.hpp"
 
@@ -10,15 +11,10 @@
 namespace mlenv {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-std::string to_bytes(const Json& value) {
-  const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
-  return {cbor.begin(), cbor.end()};
-}
-
-Json from_bytes(std::string_view bytes) {
-  Json value = Json::from_cbor(bytes.begin(), bytes.end(), true, false);
+json from_bytes(std::string_view bytes) {
+  json value = json::from_cbor(bytes.begin(), bytes.end(), true, false);
   if (!value.is_object()) {
     throw Error(Kind::internal, "stage-message",
                 "the two halves of `mlenv run` misunderstood each other");
@@ -26,33 +22,33 @@ Json from_bytes(std::string_view bytes) {
   return value;
 }
 
-Json paths(const std::vector<fs::path>& list) {
-  Json result = Json::array();
+json paths(const std::vector<fs::path>& list) {
+  json result = json::array();
   for (const fs::path& path : list) result.push_back(path.native());
   return result;
 }
 
-Json written_usage(const std::optional<JobUsage>& usage) {
+json written_usage(const std::optional<JobUsage>& usage) {
   if (!usage) return {};
   return {usage->user_seconds, usage->system_seconds, usage->read_blocks, usage->written_blocks,
           usage->largest_kilobytes};
 }
 
-std::optional<JobUsage> usage_of(const Json& value) {
+std::optional<JobUsage> usage_of(const json& value) {
   if (value.is_null()) return std::nullopt;
   return JobUsage{value.at(0), value.at(1), value.at(2), value.at(3), value.at(4)};
 }
 
-Json written_life(const RunLife& life) {
-  return {{"timeout_ms", life.timeout ? Json(life.timeout->count()) : Json()},
+json written_life(const RunLife& life) {
+  return {{"timeout_ms", life.timeout ? json(life.timeout->count()) : json()},
           {"stop_signal", life.stop_signal},
           {"grace_ms", life.grace.count()},
           {"restart", life.restart.text}};
 }
 
-RunLife life_of(const Json& value) {
+RunLife life_of(const json& value) {
   RunLife life;
-  if (const Json& timeout = value.at("timeout_ms"); !timeout.is_null()) {
+  if (const json& timeout = value.at("timeout_ms"); !timeout.is_null()) {
     life.timeout = std::chrono::milliseconds(timeout.get<std::int64_t>());
   }
   life.stop_signal = value.at("stop_signal");
@@ -64,46 +60,46 @@ RunLife life_of(const Json& value) {
 }  // namespace
 
 std::string render_request(const LocalRun& run) {
-  Json mounts = Json::array();
+  json mounts = json::array();
   for (const Mount& mount : run.mounts) {
     mounts.push_back({mount.source.native(), mount.target, mount.read_only});
   }
-  Json fresh = Json::array();
+  json fresh = json::array();
   for (const FreshPath& one : run.fresh) fresh.push_back({one.mount, one.within, one.existed});
-  return to_bytes({{"architecture", run.config.architecture},
-                   {"image_env", run.config.env},
-                   {"entrypoint", run.config.entrypoint},
-                   {"command", run.config.command},
-                   {"image_workdir", run.config.workdir},
-                   {"user", run.config.user},
-                   {"trees", paths(run.trees)},
-                   {"mounts", std::move(mounts)},
-                   {"devices", RecordWriter::written(run.devices)},
-                   {"options", RecordWriter::written(run.options)},
-                   {"env", run.env},
-                   {"workdir", run.workdir},
-                   {"argv", run.argv},
-                   {"project", run.project ? Json(run.project->native()) : Json()},
-                   {"settled", paths(run.settled)},
-                   {"scratch", run.scratch.native()},
-                   {"terminal", run.terminal},
-                   {"runtime", run.runtime},
-                   {"engine", RecordWriter::written(run.engine)},
-                   {"vm", RecordWriter::written(run.vm)},
-                   {"overlay", static_cast<int>(run.overlay)},
-                   {"layer", run.layer ? Json(run.layer->folder.native()) : Json()},
-                   {"layer_to_write", run.layer && run.layer->to_write},
-                   {"holds_layer", run.fds.layer >= 0},
-                   {"life", written_life(run.life)},
-                   {"controlled", run.fds.control >= 0},
-                   {"own_streams", run.fds.out >= 0},
-                   {"throwaway_mounts", run.throwaway_mounts},
-                   {"first_libraries", run.first_libraries},
-                   {"fresh", std::move(fresh)}});
+  return cbor_bytes({{"architecture", run.config.architecture},
+                     {"image_env", run.config.env},
+                     {"entrypoint", run.config.entrypoint},
+                     {"command", run.config.command},
+                     {"image_workdir", run.config.workdir},
+                     {"user", run.config.user},
+                     {"trees", paths(run.trees)},
+                     {"mounts", std::move(mounts)},
+                     {"devices", RecordWriter::written(run.devices)},
+                     {"options", RecordWriter::written(run.options)},
+                     {"env", run.env},
+                     {"workdir", run.workdir},
+                     {"argv", run.argv},
+                     {"project", run.project ? json(run.project->native()) : json()},
+                     {"settled", paths(run.settled)},
+                     {"scratch", run.scratch.native()},
+                     {"terminal", run.terminal},
+                     {"runtime", run.runtime},
+                     {"engine", RecordWriter::written(run.engine)},
+                     {"vm", RecordWriter::written(run.vm)},
+                     {"overlay", static_cast<int>(run.overlay)},
+                     {"layer", run.layer ? json(run.layer->folder.native()) : json()},
+                     {"layer_to_write", run.layer && run.layer->to_write},
+                     {"holds_layer", run.fds.layer >= 0},
+                     {"life", written_life(run.life)},
+                     {"controlled", run.fds.control >= 0},
+                     {"own_streams", run.fds.out >= 0},
+                     {"throwaway_mounts", run.throwaway_mounts},
+                     {"first_libraries", run.first_libraries},
+                     {"fresh", std::move(fresh)}});
 }
 
 LocalRun parse_request(std::string_view bytes) {
-  const Json value = from_bytes(bytes);
+  const json value = from_bytes(bytes);
   LocalRun run;
   run.config.architecture = value.at("architecture");
   run.config.env = value.at("image_env").get<std::vector<std::string>>();
@@ -111,8 +107,8 @@ LocalRun parse_request(std::string_view bytes) {
   run.config.command = value.at("command").get<std::vector<std::string>>();
   run.config.workdir = value.at("image_workdir");
   run.config.user = value.at("user");
-  for (const Json& tree : value.at("trees")) run.trees.emplace_back(tree.get<std::string>());
-  for (const Json& mount : value.at("mounts")) {
+  for (const json& tree : value.at("trees")) run.trees.emplace_back(tree.get<std::string>());
+  for (const json& mount : value.at("mounts")) {
     run.mounts.push_back({mount.at(0).get<std::string>(), mount.at(1), mount.at(2)});
   }
   const RecordReader reader("the request", {"mlenv.stage/1", "a request", ""});
@@ -124,17 +120,17 @@ LocalRun parse_request(std::string_view bytes) {
   run.workdir = value.at("workdir");
   run.argv = value.at("argv").get<std::vector<std::string>>();
   if (!value.at("project").is_null()) run.project = value.at("project").get<std::string>();
-  for (const Json& one : value.at("settled")) run.settled.emplace_back(one.get<std::string>());
+  for (const json& one : value.at("settled")) run.settled.emplace_back(one.get<std::string>());
   run.scratch = value.at("scratch").get<std::string>();
   run.terminal = value.at("terminal");
   run.runtime = value.at("runtime");
   run.overlay = static_cast<OverlayMethod>(value.at("overlay").get<int>());
   run.throwaway_mounts = value.at("throwaway_mounts");
   run.first_libraries = value.at("first_libraries");
-  for (const Json& one : value.at("fresh")) {
+  for (const json& one : value.at("fresh")) {
     run.fresh.push_back({one.at(0), one.at(1).get<std::string>(), one.at(2)});
   }
-  if (const Json& layer = value.at("layer"); !layer.is_null()) {
+  if (const json& layer = value.at("layer"); !layer.is_null()) {
     run.layer = LayerUse{layer.get<std::string>(), value.at("layer_to_write")};
   }
   run.life = life_of(value.at("life"));
@@ -150,27 +146,27 @@ LocalRun parse_request(std::string_view bytes) {
 std::string render_outcome(const Exit& exit) { return render_outcome(RunOutcome{exit}); }
 
 std::string render_outcome(const RunOutcome& run, const std::string& complaint) {
-  return to_bytes({{"code", run.exit.code},
-                   {"signalled", run.exit.signalled},
-                   {"ended_by", static_cast<int>(run.ended_by)},
-                   {"attempts", run.attempts},
-                   {"out_of_memory", run.out_of_memory},
-                   {"usage", written_usage(run.usage)},
-                   {"vm", RecordWriter::written(run.vm)},
-                   {"complaint", complaint}});
+  return cbor_bytes({{"code", run.exit.code},
+                     {"signalled", run.exit.signalled},
+                     {"ended_by", static_cast<int>(run.ended_by)},
+                     {"attempts", run.attempts},
+                     {"out_of_memory", run.out_of_memory},
+                     {"usage", written_usage(run.usage)},
+                     {"vm", RecordWriter::written(run.vm)},
+                     {"complaint", complaint}});
 }
 
 std::string render_outcome(const Error& error) {
-  return to_bytes({{"kind", static_cast<int>(error.kind())},
-                   {"error", error.code()},
-                   {"frames", error.frames()},
-                   {"hint", error.hint()}});
+  return cbor_bytes({{"kind", static_cast<int>(error.kind())},
+                     {"error", error.code()},
+                     {"frames", error.frames()},
+                     {"hint", error.hint()}});
 }
 
 Exit parse_outcome(std::string_view bytes) { return parse_stage_outcome(bytes).run.exit; }
 
 StageOutcome parse_stage_outcome(std::string_view bytes) {
-  const Json value = from_bytes(bytes);
+  const json value = from_bytes(bytes);
   if (!value.contains("error")) {
     StageOutcome outcome{{{value.at("code"), value.at("signalled")},
                           static_cast<EndedBy>(value.at("ended_by").get<int>()),
@@ -190,16 +186,16 @@ StageOutcome parse_stage_outcome(std::string_view bytes) {
 }
 
 std::string render_event(const std::optional<AttemptEnd>& attempt) {
-  if (!attempt) return to_bytes({{"event", "started"}});
-  return to_bytes({{"event", "attempt"},
-                   {"number", attempt->number},
-                   {"code", attempt->exit.code},
-                   {"signalled", attempt->exit.signalled},
-                   {"took_ms", attempt->took.count()}});
+  if (!attempt) return cbor_bytes({{"event", "started"}});
+  return cbor_bytes({{"event", "attempt"},
+                     {"number", attempt->number},
+                     {"code", attempt->exit.code},
+                     {"signalled", attempt->exit.signalled},
+                     {"took_ms", attempt->took.count()}});
 }
 
 bool take_event(std::string_view bytes, const RunEvents& events) {
-  const Json value = from_bytes(bytes);
+  const json value = from_bytes(bytes);
   if (!value.contains("event")) return false;
   if (value.at("event") == "started") {
     if (events.started) events.started();

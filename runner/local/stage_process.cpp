@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "runner/local/signals.hpp"
 
 namespace mlenv {
@@ -32,7 +33,7 @@ bool take_more(int socket, std::string& bytes) {
   return true;
 }
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 /// The stage ends the run by its own clock, and hears signals. It may be held up all the same, in
 /// the kernel, by a disk or a program that it waits for: then it is given up.
@@ -41,18 +42,17 @@ class Patience {
   explicit Patience(const RunLife& life) : life_(life) {}
   void started() {
     if (life_.timeout && end_ == kNever)
-      end_ = Clock::now() + *life_.timeout + life_.grace + kMostEnding;
+      end_ = steady_clock::now() + *life_.timeout + life_.grace + kMostEnding;
   }
   /// What the run ends with, when it is over.
   std::optional<RunOutcome> is_over() const {
-    const auto now = Clock::now();
+    const auto now = steady_clock::now();
     if (now >= end_) {
       RunOutcome late{{kTimedOutStatus, false}};
       late.ended_by = EndedBy::timeout;
       return late;
     }
     const auto asked = SignalForwarding::insistence();
-    constexpr int kSignalBase = 128;
     if (asked && now >= asked->since + kMostAsked)
       return RunOutcome{{kSignalBase + asked->signal, true}};
     return std::nullopt;
@@ -64,9 +64,9 @@ class Patience {
   /// Beyond what the stage itself has (JobWatch), and what it has to put away.
   static constexpr std::chrono::seconds kMostEnding{45};
   static constexpr std::chrono::seconds kMostAsked{15};
-  static constexpr Clock::time_point kNever = Clock::time_point::max();
+  static constexpr steady_clock::time_point kNever = steady_clock::time_point::max();
   const RunLife& life_;
-  Clock::time_point end_ = kNever;
+  steady_clock::time_point end_ = kNever;
 };
 
 struct Followed {
@@ -84,7 +84,7 @@ void read_ready(const std::vector<pollfd>& fds, RunEvents& events) {
 
 /// Until the stage closes its end: heeds its events, and returns what else it said. What `events`
 /// has to read is read meanwhile.
-Followed follow(int socket, RunEvents& events, Patience& patience) {
+Followed follow_stage(int socket, RunEvents& events, Patience& patience) {
   std::string outcome;
   std::string bytes;
   while (true) {
@@ -207,7 +207,7 @@ StageProcess::~StageProcess() {
 
 RunOutcome StageProcess::wait(RunEvents events) {
   Patience patience{life_};
-  const auto [outcome, given_up] = follow(socket_.get(), events, patience);
+  const auto [outcome, given_up] = follow_stage(socket_.get(), events, patience);
   if (given_up) {
     leave();
     return *given_up;

@@ -13,7 +13,7 @@ constexpr std::size_t kMostAsking = 64;
 
 /// Takes the one packet of a connection that can be read, and answers it. nullopt: it was no
 /// request to stop, or nobody is there any more.
-std::optional<StopRequest> answer(const Fd& connection) {
+std::optional<StopRequest> answer_stop(const Fd& connection) {
   const Packet packet = receive_packet(connection.get());
   if (packet.bytes.empty()) return std::nullopt;
   const ControlRequest request = parse_request_packet(packet.bytes);
@@ -43,7 +43,7 @@ std::optional<StopRequest> StopListener::hear(const pollfd* seen) {
   for (Fd& one : asking_) {
     if ((seen++)->revents == 0) {
       asking.push_back(std::move(one));
-    } else if (const auto request = answer(one)) {
+    } else if (const auto request = answer_stop(one)) {
       stop = request;
     }
   }

@@ -12,10 +12,10 @@
 namespace mlenv {
 namespace {
 
-constexpr mode_t kFolderMode = 0755;
+constexpr mode_t kFreshFolderMode = 0755;
 
 /// The layer's top is as the source itself, so that whoever could write there still can.
-void like(const fs::path& source, const fs::path& upper) {
+void liken_upper(const fs::path& source, const fs::path& upper) {
   struct stat status {};
   if (::stat(source.c_str(), &status) != 0) return;
   (void)!::chown(upper.c_str(), status.st_uid, status.st_gid);  // other ids may not exist here
@@ -45,7 +45,7 @@ void clear_fresh(Fd root, const fs::path& shown, const FreshPath& fresh) {
   if (!is_there) return;
   remove_tree_at(folder.get(), name);
   if (!fresh.existed || !S_ISDIR(status.st_mode)) return;
-  if (::mkdirat(folder.get(), name.c_str(), kFolderMode) != 0) {
+  if (::mkdirat(folder.get(), name.c_str(), kFreshFolderMode) != 0) {
     throw os_error(errno, "cannot make the folder `{}`", (shown / fresh.within).string());
   }
 }
@@ -67,7 +67,7 @@ ThrowawayLayer throwaway_layer(const LocalRun& run, std::size_t index, const fs:
   } else {
     fs::copy_file(source, upper);
   }
-  like(source, upper);
+  liken_upper(source, upper);
   if (!is_folder || all_fresh) return {upper, {}, {}, {}};
   return layer;
 }

@@ -12,7 +12,7 @@ namespace {
 
 /// A user or group id. The largest number is none: setresuid(2) takes it for `leave it as it is`,
 /// which is root.
-std::optional<std::uint32_t> number(std::string_view text) {
+std::optional<std::uint32_t> id_number(std::string_view text) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -32,14 +32,16 @@ std::vector<std::string_view> find_entry(std::string_view file, std::string_view
   for (const std::string_view line : split(file, '\n')) {
     std::vector<std::string_view> fields = split(line, ':');
     if (fields.size() < 4) continue;
-    if (fields[0] == key || (number(key) && number(fields[2]) == number(key))) return fields;
+    if (fields[0] == key || (id_number(key) && id_number(fields[2]) == id_number(key))) {
+      return fields;
+    }
   }
   return {};
 }
 
 /// Of a line in the image's `file`: what cannot be read is not taken for root.
 std::uint32_t listed_id(std::string_view text, std::string_view file, std::string_view name) {
-  if (const std::optional<std::uint32_t> id = number(text)) return *id;
+  if (const std::optional<std::uint32_t> id = id_number(text)) return *id;
   throw failure("no-user", "`{}` of the image's {} has no valid id", name, file)
       .because(fmt::format("it says `{}`, and {}", text, kIdRange))
       .hint("choose another user by its number: `--user 1000:1000`");
@@ -51,7 +53,7 @@ std::vector<std::uint32_t> groups_of(std::string_view file, std::string_view nam
     std::vector<std::string_view> fields = split(line, ':');
     if (fields.size() < 4) continue;
     const std::vector<std::string_view> members = split(fields[3], ',');
-    const std::optional<std::uint32_t> gid = number(fields[2]);
+    const std::optional<std::uint32_t> gid = id_number(fields[2]);
     if (gid && std::find(members.begin(), members.end(), name) != members.end()) {
       groups.push_back(*gid);
     }
@@ -80,7 +82,7 @@ ContainerUser resolve_user(std::string_view user, std::string_view passwd, std::
     result.gid = listed_id(entry[3], "/etc/passwd", entry[0]);
     if (entry.size() > 5) result.home = entry[5];
     result.groups = groups_of(group, entry[0]);
-  } else if (const std::optional<std::uint32_t> uid = number(name)) {
+  } else if (const std::optional<std::uint32_t> uid = id_number(name)) {
     result.uid = *uid;
     result.home = *uid == 0 ? "/root" : "/";
     result.listed = false;
@@ -90,7 +92,7 @@ ContainerUser resolve_user(std::string_view user, std::string_view passwd, std::
   if (colon != std::string_view::npos) {
     const std::string_view wanted = user.substr(colon + 1);
     const std::vector<std::string_view> found = find_entry(group, wanted);
-    const std::optional<std::uint32_t> gid = number(found.empty() ? wanted : found[2]);
+    const std::optional<std::uint32_t> gid = id_number(found.empty() ? wanted : found[2]);
     if (!gid) throw no_user("/etc/group", wanted);
     result.gid = *gid;
     result.groups.clear();
@@ -102,7 +104,7 @@ void add_groups(ContainerUser& user, const std::vector<std::string>& groups,
                 std::string_view group_file) {
   for (const std::string& wanted : groups) {
     const std::vector<std::string_view> found = find_entry(group_file, wanted);
-    const std::optional<std::uint32_t> gid = number(found.empty() ? wanted : found[2]);
+    const std::optional<std::uint32_t> gid = id_number(found.empty() ? wanted : found[2]);
     if (!gid) throw no_user("/etc/group", wanted);
     user.groups.push_back(*gid);
   }

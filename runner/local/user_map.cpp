@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -24,14 +23,8 @@ namespace mlenv {
 namespace {
 
 constexpr std::uint64_t kMostFile = std::uint64_t{16} << 20U;
-constexpr std::chrono::seconds kMost{20};  // for newuidmap, which may ask a directory service
-
-std::optional<std::uint32_t> number_in(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
+/// For newuidmap, which may ask a directory service.
+constexpr std::chrono::seconds kMostMapping{20};
 
 std::string caller_name() {
   std::array<char, 16384> buffer{};
@@ -76,7 +69,7 @@ std::vector<IdRange> ranges_of(const fs::path& getsubids, bool groups, const std
   command.argv = {getsubids.string()};
   if (groups) command.argv.emplace_back("-g");
   command.argv.push_back(name);
-  const Captured done = run_captured(command, kMost);
+  const Captured done = run_captured(command, kMostMapping);
   return done.exit.code == 0 ? listed_ranges(done.out) : std::vector<IdRange>{};
 }
 
@@ -115,7 +108,8 @@ Mapper find_mapper(const ContainerUser& user) {
 }
 
 /// Empty: it worked.
-std::string write_map(const fs::path& program, pid_t process, const std::vector<IdMapLine>& map) {
+std::string map_by_program(const fs::path& program, pid_t process,
+                           const std::vector<IdMapLine>& map) {
   Command command{Purpose{"id-map"}};
   command.argv = {program.string(), std::to_string(process)};
   for (const IdMapLine& line : map) {
@@ -123,7 +117,7 @@ std::string write_map(const fs::path& program, pid_t process, const std::vector<
       command.argv.push_back(std::to_string(number));
     }
   }
-  const Captured done = run_captured(command, kMost);
+  const Captured done = run_captured(command, kMostMapping);
   if (done.exit.code == 0) return {};
   const std::string_view words = trim(done.err);
   return fmt::format("{}: {}", program.filename().string(),
@@ -162,8 +156,8 @@ class Outside {
       go_.write_end.reset();
       char byte = 0;
       if (::read(go_.read_end.get(), &byte, 1) != 1) return 1;
-      std::string wrong = write_map(mapper.users, process_, maps.users);
-      if (wrong.empty()) wrong = write_map(mapper.groups, process_, maps.groups);
+      std::string wrong = map_by_program(mapper.users, process_, maps.users);
+      if (wrong.empty()) wrong = map_by_program(mapper.groups, process_, maps.groups);
       (void)write_quietly(answer_.write_end.get(), wrong.empty() ? "done" : wrong);
     } catch (const std::exception& error) {
       (void)write_quietly(answer_.write_end.get(), error.what());
@@ -209,8 +203,8 @@ std::vector<IdRange> subordinate_ranges(std::string_view file, std::string_view 
   for (const std::string_view line : split(file, '\n')) {
     const std::vector<std::string_view> parts = split(trim(line), ':');
     if (parts.size() != 3 || (parts[0] != name && parts[0] != as_number)) continue;
-    const auto first = number_in(parts[1]);
-    const auto count = number_in(parts[2]);
+    const auto first = number_from<std::uint32_t>(parts[1]);
+    const auto count = number_from<std::uint32_t>(parts[2]);
     if (first && count && *count > 0) ranges.push_back({*first, *count});
   }
   return ranges;
@@ -233,8 +227,8 @@ std::vector<IdRange> listed_ranges(std::string_view printed) {
     const std::vector<std::string_view> parts = split(trim(line), ' ');
     constexpr std::size_t kWords = 4;
     if (parts.size() != kWords) continue;
-    const auto first = number_in(parts[2]);
-    const auto count = number_in(parts[3]);
+    const auto first = number_from<std::uint32_t>(parts[2]);
+    const auto count = number_from<std::uint32_t>(parts[3]);
     if (first && count && *count > 0) ranges.push_back({*first, *count});
   }
   return ranges;

@@ -15,7 +15,7 @@
 namespace mlenv::matrix {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 struct Running {
   std::size_t variation = 0;
@@ -26,9 +26,9 @@ struct Running {
   std::unique_ptr<Supervised> run = nullptr;
 };
 
-class Drive {
+class MatrixDrive {
  public:
-  Drive(const DrivePlan& plan, const DriveEvents& events)
+  MatrixDrive(const DrivePlan& plan, const DriveEvents& events)
       : plan_(plan), events_(events), todo_(plan.todo.begin(), plan.todo.end()) {
     for (std::size_t slot = plan.at_once; slot > 0; --slot) free_slots_.push_back(slot - 1);
   }
@@ -136,7 +136,9 @@ class Drive {
       return;
     }
     const bool again = end_.signal != 0;
-    if (again) force_at_ = force_at_ == kNever ? Clock::now() + kMostAsked : Clock::now();
+    if (again) {
+      force_at_ = force_at_ == kNever ? steady_clock::now() + kMostAsked : steady_clock::now();
+    }
     if (!again) end_.signal = number;
     begin_stop();
     events_.stopping(number, again);
@@ -152,8 +154,8 @@ class Drive {
   /// Who does not end though a person has asked twice is killed, and whoever does not even then is
   /// left: the kernel may hold a process as long as it likes.
   void force() {
-    if (Clock::now() < force_at_) return;
-    force_at_ = Clock::now() + kMostDying;
+    if (steady_clock::now() < force_at_) return;
+    force_at_ = steady_clock::now() + kMostDying;
     if (std::exchange(forced_, true)) {
       std::vector<Running> left = std::exchange(running_, {});
       for (Running& one : left) {
@@ -186,8 +188,8 @@ class Drive {
   bool stopping_ = false;
   static constexpr std::chrono::seconds kMostAsked{5};
   static constexpr std::chrono::seconds kMostDying{5};
-  static constexpr Clock::time_point kNever = Clock::time_point::max();
-  Clock::time_point force_at_ = kNever;
+  static constexpr steady_clock::time_point kNever = steady_clock::time_point::max();
+  steady_clock::time_point force_at_ = kNever;
   bool forced_ = false;
   bool any_started_ = false;
   DriveEnd end_;
@@ -196,7 +198,7 @@ class Drive {
 }  // namespace
 
 DriveEnd drive(const DrivePlan& plan, const DriveEvents& events) {
-  return Drive(plan, events).run();
+  return MatrixDrive(plan, events).run();
 }
 
 }  // namespace mlenv::matrix

@@ -26,7 +26,7 @@ constexpr RecordKind kMatrix = {"mlenv.matrix/1", "record of a matrix",
 constexpr std::string_view kLockFile = ".lock";
 
 /// What may stand in a folder's name on any file system, and needs no care in a shell.
-std::string plain(std::string_view text) {
+std::string plain_name(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const bool stays =
@@ -43,7 +43,7 @@ std::string folder_name(const std::vector<RecordedVariable>& values) {
   for (const RecordedVariable& value : values) {
     if (!value.value) continue;
     if (!name.empty()) name += ',';
-    name += plain(value.name + "=" + *value.value);
+    name += plain_name(value.name + "=" + *value.value);
   }
   if (name.size() > kLongest) name.resize(kLongest);
   return name;

@@ -14,9 +14,9 @@
 namespace mlenv::matrix {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
+constexpr std::size_t kMostMetricsBytes = std::size_t{1} << 20U;
 constexpr std::size_t kLongestText = 80;
 
 /// Python's words for what is no number, outside of strings, as strings.
@@ -43,7 +43,7 @@ std::string without_bare_words(std::string_view text) {
   return out;
 }
 
-std::optional<Metric> metric(const std::string& name, const Json& value) {
+std::optional<Metric> metric(const std::string& name, const ordered_json& value) {
   if (name.empty() || name.size() > kLongestText) return std::nullopt;
   if (value.is_number()) return Metric{name, value.get<double>(), std::nullopt};
   if (value.is_boolean()) return Metric{name, std::nullopt, value.get<bool>() ? "true" : "false"};
@@ -62,7 +62,7 @@ Error unreadable(std::string_view shown, std::string_view why) {
 }  // namespace
 
 std::vector<Metric> parse_metrics(std::string_view text, std::string_view shown) {
-  const Json root = Json::parse(without_bare_words(text), nullptr, false);
+  const ordered_json root = ordered_json::parse(without_bare_words(text), nullptr, false);
   if (root.is_discarded()) throw unreadable(shown, "it is not JSON");
   if (!root.is_object()) throw unreadable(shown, "it is not a record");
   std::vector<Metric> metrics;
@@ -87,7 +87,7 @@ std::vector<Metric> read_metrics(int results, const std::string& name, const fs:
   if (!fd && errno == ENOENT) return {};
   if (!fd) throw os_error(errno, "cannot open `{}`", path);
   FdSource source{fd.get()};
-  return parse_metrics(read_all(source, kMostBytes), path);
+  return parse_metrics(read_all(source, kMostMetricsBytes), path);
 }
 
 std::string metric_text(const Metric& metric) {

@@ -24,7 +24,7 @@ std::size_t braces_at(std::string_view text) {
   return end + 1;
 }
 
-std::string replaced(std::string_view text, const Meaning& meaning) {
+std::string filled_in(std::string_view text, const Meaning& meaning) {
   std::string out;
   while (!text.empty()) {
     const bool doubled = text.starts_with("{{");
@@ -102,7 +102,7 @@ std::vector<std::string> with_values(const std::vector<std::string>& argv,
     return meant_by(name, names).empty() ? std::nullopt : std::optional(name);
   };
   std::vector<std::string> out;
-  for (const std::string& word : argv) out.push_back(replaced(word, meaning));
+  for (const std::string& word : argv) out.push_back(filled_in(word, meaning));
   return out;
 }
 

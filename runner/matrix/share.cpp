@@ -10,8 +10,6 @@
 namespace mlenv::matrix {
 namespace {
 
-using Kind = GpuChoice::Kind;
-
 Error too_few_gpus(std::size_t wanted, std::size_t there) {
   return failure("no-device", "{} wanted for each variation, and there {} {}",
                  counted(wanted, "GPU"), there == 1 ? "is" : "are", there);
@@ -20,12 +18,12 @@ Error too_few_gpus(std::size_t wanted, std::size_t there) {
 /// How many each gets.
 std::size_t gpus_of_each(const Machine& machine, const Asked& asked) {
   const std::size_t there = machine.gpus.size();
-  if (asked.gpus.kind == Kind::count) {
+  if (asked.gpus.kind == GpuChoice::Kind::count) {
     if (asked.gpus.count > there) throw too_few_gpus(asked.gpus.count, there);
     return asked.gpus.count;
   }
   if (asked.at_once) return std::max<std::size_t>(1, there / *asked.at_once);
-  return asked.gpus.kind == Kind::all ? there : 1;
+  return asked.gpus.kind == GpuChoice::Kind::all ? there : 1;
 }
 
 /// So many fit, of which each takes `part`; at least one.
@@ -58,7 +56,7 @@ void divide_gpus(const Machine& machine, const Asked& asked, Share& share) {
       limits.cpus = limits.cpus.value_or(machine.processors / static_cast<double>(fit));
       share.at_once = std::min(fit, fitting_limits(machine, limits));
     }
-  } else if (*asked.at_once > fit && asked.gpus.kind == Kind::count) {
+  } else if (*asked.at_once > fit && asked.gpus.kind == GpuChoice::Kind::count) {
     throw usage_error("usage", "`--parallel {}` with `--gpus {}` takes {} GPUs, and there {} {}",
                       *asked.at_once, each, *asked.at_once * each, there == 1 ? "is" : "are", there)
         .hint(fmt::format("`--parallel {}`; without `--gpus {}` they share the GPUs", fit, each));

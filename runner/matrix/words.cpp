@@ -15,7 +15,7 @@
 namespace mlenv::matrix {
 namespace {
 
-constexpr std::string_view kCode = "bad-matrix";
+constexpr std::string_view kBadMatrix = "bad-matrix";
 
 /// A text of the person's, with what is wrong in it.
 class Source {
@@ -30,7 +30,7 @@ class Source {
                   static_cast<int>(utf8_length(before.substr(begin))) + 1, std::move(message));
   }
   void refuse_mistakes() const {
-    if (!mistakes_.empty()) throw mistakes_.error(std::string(kCode));
+    if (!mistakes_.empty()) throw mistakes_.error(std::string(kBadMatrix));
   }
 
  private:
@@ -95,7 +95,7 @@ class Items {
   std::size_t end_;
 };
 
-void check_name(Source& source, const std::string& name, std::size_t at) {
+void check_variable_name(Source& source, const std::string& name, std::size_t at) {
   if (!is_env_name(name)) {
     source.mistake(at, fmt::format("`{}` cannot be a variable's name (letters, digits and `_`, and "
                                    "no digit first)",
@@ -174,7 +174,7 @@ std::vector<std::string> range(Source& source, const Item& item,
 }
 
 /// The values that one item means.
-std::vector<std::string> values_of(Source& source, const Item& item) {
+std::vector<std::string> item_values(Source& source, const Item& item) {
   if (item.quoted) return {item.text};
   if (item.text.empty()) {
     source.mistake(item.at, "a value is missing here; an empty one is `\"\"`");
@@ -189,7 +189,7 @@ std::vector<std::string> values_of(Source& source, const Item& item) {
 void add_values(Source& source, std::size_t begin, Axis& axis) {
   std::set<std::string, std::less<>> seen;
   for (const Item& item : Items(source, begin, source.text().size()).take()) {
-    for (std::string& value : values_of(source, item)) {
+    for (std::string& value : item_values(source, item)) {
       const bool is_new = seen.insert(value).second;
       if (!is_new) source.mistake(item.at, fmt::format("the value `{}` is there twice", value));
       axis.rows.push_back({std::move(value)});
@@ -202,7 +202,7 @@ Axis parse_word(const std::string& word) {
   Axis axis;
   const std::size_t equals = word.find('=');
   axis.names = {word.substr(0, equals)};
-  check_name(source, axis.names.front(), 0);
+  check_variable_name(source, axis.names.front(), 0);
   if (equals == std::string::npos) {
     source.mistake(word.size(), "`=` and values should follow: `lr=0.1,0.01`, `seed=1..5`");
   } else {
@@ -219,17 +219,17 @@ std::string text_of_file(const std::string& path) {
     FdSource source{fd.get()};
     return read_all(source, kMost);
   } catch (const Error& problem) {
-    throw usage_error(std::string(kCode), "cannot read the matrix `{}`", path)
+    throw usage_error(std::string(kBadMatrix), "cannot read the matrix `{}`", path)
         .because(problem.frames().back());
   }
 }
 
 /// A line of a file.
-void add_row(Source& source, std::size_t begin, std::size_t end, Axis& axis) {
+void add_axis_row(Source& source, std::size_t begin, std::size_t end, Axis& axis) {
   std::vector<Item> items = Items(source, begin, end).take();
   if (axis.names.empty()) {
     for (const Item& item : items) {
-      check_name(source, item.text, item.at);
+      check_variable_name(source, item.text, item.at);
       if (std::find(axis.names.begin(), axis.names.end(), item.text) != axis.names.end()) {
         source.mistake(item.at, fmt::format("`{}` is there twice", item.text));
       }
@@ -263,7 +263,7 @@ Axis parse_file(const std::string& path) {
     const std::string_view line = trim(text.substr(begin, line_end - begin));
     const std::size_t shift = text.substr(begin).find_first_not_of(" \t");
     if (!line.empty() && line.front() != '#') {
-      add_row(source, begin + shift, begin + shift + line.size(), axis);
+      add_axis_row(source, begin + shift, begin + shift + line.size(), axis);
       ++lines;
     }
     begin = line_end + 1;
@@ -286,7 +286,8 @@ void refuse_too_many(const std::vector<Axis>& axes) {
     text += fmt::format("{}{} of `{}`", text.empty() ? "" : ", ",
                         counted(axis.rows.size(), "value"), join(axis.names, ","));
     if (count <= kMostVariations) continue;
-    throw usage_error(std::string(kCode), "the matrix has more than {} variations", kMostVariations)
+    throw usage_error(std::string(kBadMatrix), "the matrix has more than {} variations",
+                      kMostVariations)
         .because(text)
         .hint("fewer values, or a file that lists the variations: `--matrix @runs.csv`");
   }
@@ -301,7 +302,7 @@ std::vector<Axis> parse_matrix(const std::vector<std::string>& words) {
     axes.push_back(word.starts_with('@') ? parse_file(word.substr(1)) : parse_word(word));
     for (const std::string& name : axes.back().names) {
       if (names.insert(name).second) continue;
-      throw usage_error(std::string(kCode), "`--matrix` has the parameter `{}` twice", name)
+      throw usage_error(std::string(kBadMatrix), "`--matrix` has the parameter `{}` twice", name)
           .hint(fmt::format("give all its values at once: `--matrix {}=A,B`", name));
     }
   }

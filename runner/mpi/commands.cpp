@@ -21,17 +21,17 @@
 namespace mlenv::mpi {
 namespace {
 
-constexpr int kWrongUsage = 2;
+constexpr int kWrongCommand = 2;
 constexpr int kShellFailed = 255;  // as of ssh
 constexpr int kOwnFailure = 125;
 
-std::string variable(const Environment& env, const char* name) {
+std::string variable_or_empty(const Environment& env, const char* name) {
   const auto found = env.find(name);
   return found == env.end() ? "" : found->second;
 }
 
 /// Empty: of another family.
-std::string text_of(const sockaddr* address) {
+std::string ip_text(const sockaddr* address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address == nullptr) return {};
   if (address->sa_family == AF_INET) {
@@ -52,7 +52,7 @@ Host own_host(const std::vector<Host>& hosts) {
   if (::getifaddrs(&first) != 0) throw os_error(errno, "cannot read this node's addresses");
   const Owned<::freeifaddrs>::of<ifaddrs> list{first};
   for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
-    const std::string address = text_of(one->ifa_addr);
+    const std::string address = ip_text(one->ifa_addr);
     const auto found = std::find_if(hosts.begin(), hosts.end(),
                                     [&](const Host& host) { return host.address == address; });
     if (found != hosts.end()) return *found;
@@ -62,20 +62,20 @@ Host own_host(const std::vector<Host>& hosts) {
 
 Membership membership() {
   const Environment env = caller_variables();
-  const std::string hosts = variable(env, kHostsVariable);
+  const std::string hosts = variable_or_empty(env, kHostsVariable);
   if (hosts.empty()) {
     throw usage_error("usage",
                       "this is of the containers of an MPI job (`mlenv run --strategy "
                       "mpi`)");
   }
-  Membership member{parse_hosts(hosts), variable(env, kTokenVariable), {}};
+  Membership member{parse_hosts(hosts), variable_or_empty(env, kTokenVariable), {}};
   member.own = own_host(member.hosts);
   return member;
 }
 
 /// Programs that start others by `ssh` find ours.
 void find_our_shell() {
-  const std::string path = variable(caller_variables(), "PATH");
+  const std::string path = variable_or_empty(caller_variables(), "PATH");
   const std::string own = std::string(kFolder) + "/bin";
   ::setenv("PATH", path.empty() ? own.c_str() : (own + ":" + path).c_str(), 1);  // NOLINT(*-mt-*)
 }
@@ -91,7 +91,7 @@ int shell(const std::vector<std::string>& words) {
   return run_there(*host, parsed, member.secret);
 }
 
-int serve(const std::vector<std::string>& words) {
+int serve_words(const std::vector<std::string>& words) {
   const std::string what = words.empty() ? "" : words.front();
   std::vector<std::string> command;
   if (words.size() > 2 && words[1] == "--") command.assign(words.begin() + 2, words.end());
@@ -104,7 +104,7 @@ int serve(const std::vector<std::string>& words) {
   }
   if (what == "rank") return run_rank(membership(), command);
   find_our_shell();
-  const bool as_it_is = variable(caller_variables(), kMpirunVariable) == "no";
+  const bool as_it_is = variable_or_empty(caller_variables(), kMpirunVariable) == "no";
   return launch(membership(), command, !as_it_is && !starts_ranks(command.front()));
 }
 
@@ -117,13 +117,13 @@ std::optional<int> mpi_main(int argc, char** argv) {
   if (!is_shell && (argc < 2 || words[1] != "mpi")) return std::nullopt;
   try {
     return is_shell ? shell({words.begin() + 1, words.end()})
-                    : serve({words.begin() + 2, words.end()});
+                    : serve_words({words.begin() + 2, words.end()});
   } catch (const Error& error) {
     std::string text = fmt::format("mlenv: {}\n", error.what());
     if (!error.hint().empty()) text += "what to do: " + error.hint() + "\n";
     (void)write_quietly(STDERR_FILENO, text);
     if (is_shell) return kShellFailed;
-    return error.kind() == Kind::usage ? kWrongUsage : kOwnFailure;
+    return error.kind() == Kind::usage ? kWrongCommand : kOwnFailure;
   }
 }
 

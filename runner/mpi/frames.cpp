@@ -10,6 +10,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "base/secrets.hpp"
 #include "runner/local/life.hpp"
 
@@ -18,10 +19,10 @@ namespace {
 
 constexpr std::size_t kHeader = 5;
 constexpr std::size_t kSecretBytes = 32;
-constexpr std::size_t kCode = 2 * kSecretBytes;  // hex digits
+constexpr std::size_t kCodeDigits = 2 * kSecretBytes;  // hex digits
 constexpr std::string_view kKinds = "NCRIFSOEXD";
 
-std::string bytes_of(std::string_view hex) {
+std::string bytes_of_hex(std::string_view hex) {
   constexpr int kHexadecimal = 16;
   std::string bytes;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
@@ -73,13 +74,13 @@ std::string hmac_of(std::string_view secret, std::string_view message) {
   constexpr char kInner = 0x36;
   constexpr char kOuter = 0x5c;
   std::string key{secret};
-  if (key.size() > kBlock) key = bytes_of(Digest::of(key).hex());
+  if (key.size() > kBlock) key = bytes_of_hex(Digest::of(key).hex());
   key.resize(kBlock, '\0');
   std::string inner = key;
   std::string outer = key;
   for (char& c : inner) c = static_cast<char>(c ^ kInner);
   for (char& c : outer) c = static_cast<char>(c ^ kOuter);
-  return Digest::of(outer + bytes_of(Digest::of(inner.append(message)).hex())).hex();
+  return Digest::of(outer + bytes_of_hex(Digest::of(inner.append(message)).hex())).hex();
 }
 
 std::string render_request(FrameKind kind, std::string_view payload, std::string_view nonce,
@@ -90,10 +91,12 @@ std::string render_request(FrameKind kind, std::string_view payload, std::string
 std::optional<std::string> request_in(const Frame& frame, std::string_view nonce,
                                       std::string_view secret) {
   if (frame.kind != FrameKind::command && frame.kind != FrameKind::report) return std::nullopt;
-  if (frame.payload.size() < kCode) return std::nullopt;
-  std::string payload = frame.payload.substr(kCode);
+  if (frame.payload.size() < kCodeDigits) return std::nullopt;
+  std::string payload = frame.payload.substr(kCodeDigits);
   const std::string expected = code_of(frame.kind, payload, nonce, secret);
-  if (!same_secret(expected, std::string_view(frame.payload).substr(0, kCode))) return std::nullopt;
+  if (!same_secret(expected, std::string_view(frame.payload).substr(0, kCodeDigits))) {
+    return std::nullopt;
+  }
   return payload;
 }
 
@@ -123,12 +126,11 @@ std::optional<RankFailure> parse_failure(std::string_view text) {
 }
 
 std::string failure_text(const RankFailure& failure) {
-  constexpr int kSignalled = 128;
   const std::string rank = fmt::format("MPI rank {}", failure.rank);
   const std::string name =
-      failure.status > kSignalled ? signal_name(failure.status - kSignalled) : "";
+      failure.status > kSignalBase ? signal_name(failure.status - kSignalBase) : "";
   if (name.empty()) return fmt::format("{} ended with status {}", rank, failure.status);
-  return fmt::format("{} was ended by signal {} ({})", rank, failure.status - kSignalled, name);
+  return fmt::format("{} was ended by signal {} ({})", rank, failure.status - kSignalBase, name);
 }
 
 }  // namespace mlenv::mpi

@@ -18,7 +18,7 @@ namespace {
 constexpr int kAddressBits = 32;
 
 template <class Number>
-Number number_in(std::string_view text) {
+Number told_number(std::string_view text) {
   Number number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
@@ -39,7 +39,7 @@ Host parse_host(std::string_view text) {
     throw failure("bad-stream", "`{}` is no node, in what the job says of its nodes", text);
   }
   return {std::string(text.substr(0, equals)), std::string(parts[0]),
-          number_in<std::uint16_t>(parts[1]), number_in<std::uint64_t>(parts[2])};
+          told_number<std::uint16_t>(parts[1]), told_number<std::uint64_t>(parts[2])};
 }
 
 std::string_view first_part(std::string_view name) { return name.substr(0, name.find('.')); }

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 12> kStarters = {
 
 constexpr std::size_t kNone = std::string_view::npos;
 
-std::optional<std::uint64_t> number_of(const Environment& env, const char* name) {
+std::optional<std::uint64_t> number_variable(const Environment& env, const char* name) {
   const auto found = env.find(name);
   if (found == env.end()) return std::nullopt;
   std::uint64_t number = 0;
@@ -32,7 +32,7 @@ std::optional<std::uint64_t> number_of(const Environment& env, const char* name)
 std::optional<std::uint64_t> first_of(const Environment& env,
                                       std::initializer_list<const char*> names) {
   for (const char* name : names) {
-    if (const auto number = number_of(env, name)) return number;
+    if (const auto number = number_variable(env, name)) return number;
   }
   return std::nullopt;
 }

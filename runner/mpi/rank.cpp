@@ -20,8 +20,6 @@
 namespace mlenv::mpi {
 namespace {
 
-constexpr int kNotFound = 127;
-
 bool ends(int number) { return number != SIGUSR1 && number != SIGUSR2; }
 
 struct RankEnd {
@@ -30,7 +28,7 @@ struct RankEnd {
 };
 
 /// In a group of its own, so that a signal for ours reaches it once. Throws `cannot-start`.
-RankEnd run_to_end(const std::vector<std::string>& command) {
+RankEnd run_until_end(const std::vector<std::string>& command) {
   const SignalQueue signals;  // before there is anything to pass them on to
   Command made{Purpose{"mpi-rank"}};
   made.argv = command;
@@ -54,16 +52,16 @@ RankEnd run_to_end(const std::vector<std::string>& command) {
 /// The same, where there may be no such program.
 RankEnd run_or_say(const std::vector<std::string>& command) {
   try {
-    return run_to_end(command);
+    return run_until_end(command);
   } catch (const Error& error) {
     if (error.code() != "cannot-start") throw;
     (void)write_quietly(STDERR_FILENO, fmt::format("mlenv: {}\n", error.what()));
-    return {{kNotFound, false}, false};
+    return {{kNotFoundStatus, false}, false};
   }
 }
 
 /// Which of the job's nodes this is: MPICH gives a rank mpirun's variables, and not its node's.
-std::size_t node_of(const Membership& member) {
+std::size_t node_index(const Membership& member) {
   const auto found = std::find(member.hosts.begin(), member.hosts.end(), member.own);
   return found == member.hosts.end() ? 0 : static_cast<std::size_t>(found - member.hosts.begin());
 }
@@ -96,7 +94,7 @@ std::vector<std::string> rank_variables(const RankPlace& place, std::size_t node
 int run_rank(const Membership& member, const std::vector<std::string>& command) {
   const std::optional<RankPlace> place = rank_place(caller_variables());
   if (place) {
-    for (const std::string& one : rank_variables(*place, node_of(member), member.own)) {
+    for (const std::string& one : rank_variables(*place, node_index(member), member.own)) {
       const std::size_t equals = one.find('=');
       ::setenv(one.substr(0, equals).c_str(), one.substr(equals + 1).c_str(), 1);  // NOLINT(*-mt-*)
     }

@@ -12,19 +12,20 @@
 namespace mlenv::mpi {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
-constexpr int kNotFound = 127;
 /// Until mpirun, which hears of a failed rank by its own way, has ended the others.
 constexpr std::chrono::seconds kUntilHeard{5};
 /// Nodes whose ranks failed are heard first: their containers end before the first one.
 constexpr std::chrono::milliseconds kBehindOthers{500};
-constexpr int kTick = 200;   // milliseconds
-constexpr int kSooner = 20;  // while something is about to end
+constexpr int kServeTick = 200;  // milliseconds
+constexpr int kSooner = 20;      // while something is about to end
 
-void say(const std::string& line) { (void)write_quietly(STDERR_FILENO, "mlenv: " + line + "\n"); }
+void say_line(const std::string& line) {
+  (void)write_quietly(STDERR_FILENO, "mlenv: " + line + "\n");
+}
 
-void wait_for(std::vector<pollfd>& fds, int milliseconds) {
+void poll_nodes(std::vector<pollfd>& fds, int milliseconds) {
   if (::poll(fds.data(), fds.size(), milliseconds) < 0 && errno != EINTR) {
     throw os_error(errno, "cannot wait for the job's other nodes");
   }
@@ -126,35 +127,35 @@ Launched started(const Membership& member, const std::vector<std::string>& comma
 }
 
 /// What mpirun said of a failure is followed by whose it was.
-int end_of(const Exit& exit, const std::optional<RankFailure>& rank) {
-  if (rank) say(failure_text(*rank));
+int final_status(const Exit& exit, const std::optional<RankFailure>& rank) {
+  if (rank) say_line(failure_text(*rank));
   return rank && exit.code == 0 ? rank->status : exit.code;
 }
 
-int follow(const Membership& member, Launched& command) {
+int follow_command(const Membership& member, Launched& command) {
   ShellServer server{member.own, member.secret};
   const SignalQueue signals;
   std::optional<int> status;
-  std::optional<Clock::time_point> last;
+  std::optional<steady_clock::time_point> last;
   while (true) {
     if (const auto exit = status ? std::nullopt : command.ended()) {
-      status = end_of(*exit, server.failure());
+      status = final_status(*exit, server.failure());
       const bool elsewhere = *status != 0 && !server.failure() && member.hosts.size() > 1;
-      last = Clock::now() + (elsewhere ? kBehindOthers : std::chrono::milliseconds{0});
+      last = steady_clock::now() + (elsewhere ? kBehindOthers : std::chrono::milliseconds{0});
     }
-    if (status && Clock::now() >= *last) return *status;
+    if (status && steady_clock::now() >= *last) return *status;
     std::vector<pollfd> fds{{signals.fd(), POLLIN, 0}};
     command.add_to(fds);
     server.add_to(fds);
-    wait_for(fds, command.about_to_end() ? kSooner : kTick);
+    poll_nodes(fds, command.about_to_end() ? kSooner : kServeTick);
     while (const int number = signals.next()) {
       if (!status) command.signal(number);
     }
     command.hear(fds.data() + 1);
     server.hear(fds.data() + 1 + Launched::kDescriptors);
     if (status || !server.failure()) continue;
-    if (!last) last = Clock::now() + kUntilHeard;
-    if (Clock::now() >= *last) command.signal(SIGKILL);
+    if (!last) last = steady_clock::now() + kUntilHeard;
+    if (steady_clock::now() >= *last) command.signal(SIGKILL);
   }
 }
 
@@ -163,20 +164,20 @@ int follow(const Membership& member, Launched& command) {
 int wait_for_commands(const Membership& member) {
   ShellServer server{member.own, member.secret};
   const SignalQueue signals;
-  std::optional<Clock::time_point> end_at;
+  std::optional<steady_clock::time_point> end_at;
   bool told_to_end = false;
   while (true) {
     if (server.failure() && !end_at) {
-      say(failure_text(*server.failure()));
-      end_at = Clock::now() + kUntilHeard;
+      say_line(failure_text(*server.failure()));
+      end_at = steady_clock::now() + kUntilHeard;
     }
-    if (server.failure() && (server.idle() || Clock::now() >= *end_at)) {
+    if (server.failure() && (server.idle() || steady_clock::now() >= *end_at)) {
       return server.failure()->status;
     }
     if (told_to_end && server.idle()) return 0;
     std::vector<pollfd> fds{{signals.fd(), POLLIN, 0}};
     server.add_to(fds);
-    wait_for(fds, kTick);
+    poll_nodes(fds, kServeTick);
     while (const int number = signals.next()) {
       told_to_end = told_to_end || (number != SIGUSR1 && number != SIGUSR2);
     }
@@ -187,12 +188,12 @@ int wait_for_commands(const Membership& member) {
 int launch(const Membership& member, const std::vector<std::string>& command, bool mpirun) {
   try {
     Launched launched = started(member, command, mpirun);
-    return follow(member, launched);
+    return follow_command(member, launched);
   } catch (const Error& error) {
     if (error.code() != "cannot-start") throw;
-    say(error.what());
-    if (!error.hint().empty()) say("what to do: " + error.hint());
-    return kNotFound;
+    say_line(error.what());
+    if (!error.hint().empty()) say_line("what to do: " + error.hint());
+    return kNotFoundStatus;
   }
 }
 

@@ -7,6 +7,9 @@
 
 namespace mlenv::mpi {
 
+/// The status where a program is not there, as a shell has it.
+inline constexpr int kNotFoundStatus = 127;
+
 struct Membership {
   std::vector<Host> hosts;
   std::string secret;

@@ -10,19 +10,19 @@
 namespace mlenv::mpi {
 namespace {
 
-constexpr std::array<std::string_view, 6> kPassed = {"OMPI_", "PMIX_",  "PMI_",
-                                                     "PRTE_", "SLURM_", "HYDRA_"};
+constexpr std::array<std::string_view, 6> kSitePrefixes = {"OMPI_", "PMIX_",  "PMI_",
+                                                           "PRTE_", "SLURM_", "HYDRA_"};
 /// Where servers and ranks of a node meet.
-constexpr std::array<const char*, 3> kFolders = {
+constexpr std::array<const char*, 3> kMeetingFolders = {
     "OMPI_MCA_orte_top_session_dir", "PMIX_SERVER_TMPDIR", "PRTE_MCA_prte_top_session_dir"};
 constexpr const char* kSharedMemory = "/dev/shm";
 
 bool is_passed(std::string_view name) {
-  return std::any_of(kPassed.begin(), kPassed.end(),
+  return std::any_of(kSitePrefixes.begin(), kSitePrefixes.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-std::string folder_of(std::string_view value) {
+std::string without_slashes(std::string_view value) {
   while (value.size() > 1 && value.back() == '/') value.remove_suffix(1);
   return std::string(value);
 }
@@ -33,10 +33,10 @@ bool is_within(const std::string& path, const std::string& folder) {
 
 std::vector<std::string> folders_of(const Environment& caller) {
   std::vector<std::string> folders;
-  for (const char* name : kFolders) {
+  for (const char* name : kMeetingFolders) {
     const auto found = caller.find(name);
     if (found == caller.end() || !found->second.starts_with("/")) continue;
-    const std::string folder = folder_of(found->second);
+    const std::string folder = without_slashes(found->second);
     std::error_code error;
     if (folder == "/" || !fs::is_directory(folder, error)) continue;
     const bool known = std::any_of(folders.begin(), folders.end(),

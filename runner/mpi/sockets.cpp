@@ -13,8 +13,8 @@
 namespace mlenv::mpi {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 SocketAddress address_of(const Host& host) {
   if (const auto made = SocketAddress::of(host.address, host.port)) return *made;
@@ -82,16 +82,16 @@ Fd accept_from(const Fd& listener) {
 Fd connect_to(const Host& host, milliseconds patience) {
   constexpr int kPause = 50;  // milliseconds
   const SocketAddress address = address_of(host);
-  const auto until = Clock::now() + patience;
+  const auto until = steady_clock::now() + patience;
   while (true) {
     Fd made = socket_for(address);
-    const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+    const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now());
     const int error = try_to_connect(made, address, std::max(left, milliseconds{1}));
     if (error == 0) {
       notice_silence(made);
       return made;
     }
-    if (Clock::now() >= until) {
+    if (steady_clock::now() >= until) {
       throw failure("no-node", "node `{}` does not answer at {}:{}", host.name, host.address,
                     host.port)
           .because(errno_text(error));

@@ -23,11 +23,11 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = Channel::Clock;
 
-constexpr std::string_view kArgument = "__node";
+constexpr std::string_view kAgentArgument = "__node";
 /// Before the controller has said how long it may be silent.
 constexpr milliseconds kUntilMet{60'000};
 /// Until ranks that were stopped are killed, once the agent ends.
-constexpr milliseconds kMostEnding{15'000};
+constexpr milliseconds kMostAgentEnding{15'000};
 constexpr milliseconds kSignalGrace{2'000};
 
 /// SIGTERM and its kin, as something to read. Children are started with none blocked.
@@ -137,7 +137,7 @@ class Agent {
     const auto now = Clock::now();
     if (now - channel_.last_said() >= link_.beat) channel_.say(Beat{});
     check_silence(now);
-    if (ending_since_ && now - *ending_since_ >= kMostEnding) job_.kill_ranks();
+    if (ending_since_ && now - *ending_since_ >= kMostAgentEnding) job_.kill_ranks();
   }
 
   void check_silence(Clock::time_point now) {
@@ -224,7 +224,7 @@ int serve_as_node(NodeStream stream, const AgentSettings& settings) {
 
 std::optional<int> node_main(int argc, char** argv) {
   if (const std::optional<int> status = work_main(argc, argv)) return status;
-  if (argc < 2 || argv[1] != kArgument) return std::nullopt;
+  if (argc < 2 || argv[1] != kAgentArgument) return std::nullopt;
   return serve_standard_streams(argc > 2 ? argv[2] : "");
 }
 

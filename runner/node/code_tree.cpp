@@ -28,7 +28,7 @@ void copy_into(TreeWriter& tree, Source& data) {
 }
 
 /// Not TreeWriter::add, to which some names mean something.
-void add(TreeWriter& tree, const TarEntry& entry, Source& data) {
+void add_entry(TreeWriter& tree, const TarEntry& entry, Source& data) {
   const Attributes attributes{entry.mode, entry.uid, entry.gid, entry.mtime};
   switch (entry.type) {
     case TarEntry::Type::folder:
@@ -76,7 +76,7 @@ std::string unpack_code(const Store& store, const Digest& archive, const fs::pat
   const std::unique_ptr<Source> blob = store.open(archive);
   HashedSource hashed{*blob};
   TreeWriter tree{folder};
-  read_tar(hashed, [&](const TarEntry& entry, Source& data) { add(tree, entry, data); });
+  read_tar(hashed, [&](const TarEntry& entry, Source& data) { add_entry(tree, entry, data); });
   tree.finish();
   const Digest found = hashed.finish();
   if (found == archive) return found.str();

@@ -24,17 +24,11 @@ std::string curl_quoted(std::string_view text) {
   return all + '"';
 }
 
-std::optional<std::uint64_t> number(std::string_view text) {
+std::optional<std::uint64_t> leading_number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end == text.data()) return std::nullopt;
   return value;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
 /// `HTTP/1.1 206 Partial Content`; 0: it is none.
@@ -42,7 +36,7 @@ unsigned status_of(std::string_view line) {
   if (!line.starts_with("HTTP/")) return 0;
   const std::size_t blank = line.find(' ');
   if (blank == std::string_view::npos) return 0;
-  const auto status = number(line.substr(blank + 1));
+  const auto status = leading_number(line.substr(blank + 1));
   return status && *status < 1000 ? static_cast<unsigned>(*status) : 0;
 }
 
@@ -55,7 +49,7 @@ bool comes_before_another(unsigned status, std::string_view line) {
 AnswerHead parse_head(std::string_view text) {
   AnswerHead head;
   std::size_t at = text.find('\n');
-  head.status = status_of(trimmed(text.substr(0, at)));
+  head.status = status_of(trim(text.substr(0, at)));
   while (at != std::string_view::npos && at + 1 < text.size()) {
     const std::size_t end = text.find('\n', at + 1);
     const std::string_view line = text.substr(at + 1, end - at - 1);
@@ -63,14 +57,16 @@ AnswerHead parse_head(std::string_view text) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     const std::string name = to_lower(line.substr(0, colon));
-    const std::string_view value = trimmed(line.substr(colon + 1));
+    const std::string_view value = trim(line.substr(colon + 1));
     if (name == "location") head.location = value;
-    if (name == "content-range" && value.starts_with("bytes ")) head.from = number(value.substr(6));
+    if (name == "content-range" && value.starts_with("bytes ")) {
+      head.from = leading_number(value.substr(6));
+    }
   }
   return head;
 }
 
-struct Parts {
+struct UrlParts {
   std::string scheme;
   std::string host;
   std::string port;
@@ -83,10 +79,10 @@ bool is_plain_host(std::string_view host) {
   return !host.empty() && host.find_first_not_of(kPlain) == std::string_view::npos;
 }
 
-std::optional<Parts> parts_of(std::string_view url) {
+std::optional<UrlParts> url_parts(std::string_view url) {
   const std::size_t mark = url.find("://");
   if (mark == std::string_view::npos) return std::nullopt;
-  Parts parts;
+  UrlParts parts;
   parts.scheme = to_lower(url.substr(0, mark));
   if (parts.scheme != "http" && parts.scheme != "https") return std::nullopt;
   const std::string_view after = url.substr(mark + 3);
@@ -148,7 +144,7 @@ std::optional<AnswerHead> AnswerReader::take(std::string_view& bytes) {
 }
 
 std::optional<std::string> redirected(std::string_view url, std::string_view location) {
-  const auto from = parts_of(url);
+  const auto from = url_parts(url);
   if (!from || location.empty()) return std::nullopt;
   std::string next(location);
   if (location.starts_with("//")) {
@@ -156,20 +152,20 @@ std::optional<std::string> redirected(std::string_view url, std::string_view loc
   } else if (location.starts_with("/")) {
     next = from->scheme + "://" + from->host + ":" + from->port + next;
   }
-  const auto to = parts_of(next);
+  const auto to = url_parts(next);
   if (!to || (from->scheme == "https" && to->scheme == "http")) return std::nullopt;
   return next;
 }
 
 bool same_origin_url(std::string_view a, std::string_view b) {
-  const auto one = parts_of(a);
-  const auto other = parts_of(b);
+  const auto one = url_parts(a);
+  const auto other = url_parts(b);
   return one && other && one->scheme == other->scheme && one->host == other->host &&
          one->port == other->port;
 }
 
 std::string shown_url(std::string_view url) {
-  const auto parts = parts_of(url);
+  const auto parts = url_parts(url);
   if (!parts) return "a malformed URL";
   const std::string_view rest = parts->rest;
   return fmt::format("{}://{}:{}{}", parts->scheme, parts->host, parts->port,

@@ -25,7 +25,7 @@ namespace {
 /// More are asked for with what lies between them.
 constexpr std::size_t kMostRanges = 1000;
 
-bool is_there(const fs::path& path) {
+bool exists_unfollowed(const fs::path& path) {
   std::error_code error;
   return fs::exists(fs::symlink_status(path, error));
 }
@@ -37,7 +37,7 @@ std::int64_t size_there(const fs::path& path) {
   return is_file ? static_cast<std::int64_t>(status.st_size) : -1;
 }
 
-fs::path below(const fs::path& folder, const DataFile& file) {
+fs::path path_in_copy(const fs::path& folder, const DataFile& file) {
   return file.path.empty() ? folder : folder / file.path;
 }
 
@@ -68,7 +68,7 @@ void sweep_parts(const fs::path& store) {
 /// What an earlier job kept. Where it is no longer what it was, what is left of it is a part again;
 /// of what holds something else than data nothing is.
 bool has_kept(Store& store, const DataNames& names, const Digest& digest) {
-  if (!is_there(names.whole())) return false;
+  if (!exists_unfollowed(names.whole())) return false;
   QuietProgress progress;
   try {
     if (known_data_digest(store, names.whole(), progress) == digest) return true;
@@ -102,8 +102,8 @@ std::string render_at(const char* how, const fs::path& path) {
 }
 
 /// Of what lies at `from`, which is to be the declared data.
-std::string look_at(Store& store, const std::string& name, const Digest& digest,
-                    const fs::path& from) {
+std::string data_found_at(Store& store, const std::string& name, const Digest& digest,
+                          const fs::path& from) {
   std::error_code error;
   const fs::path real = fs::canonical(from, error);
   if (error) throw no_data(name, from, error.message());
@@ -122,14 +122,14 @@ std::string look_at(Store& store, const std::string& name, const Digest& digest,
       .hint("bring the declared data there, or let nodes be sent it: `stage: node` in the recipe");
 }
 
-std::string look(Store& store, const std::vector<std::string>& words) {
+std::string look_for_data(Store& store, const std::vector<std::string>& words) {
   const Digest digest = Digest::parse(words.at(4));
   const bool can_be_sent = words.at(6) == "yes";
   sweep_parts(store.root());
   const DataNames names{store.root(), digest};
   if (has_kept(store, names, digest)) return render_at("kept", names.whole());
   try {
-    return look_at(store, words.at(3), digest, words.at(5));
+    return data_found_at(store, words.at(3), digest, words.at(5));
   } catch (const std::exception&) {
     // Whatever is wrong with what lies there.
     if (!can_be_sent) throw;
@@ -139,7 +139,7 @@ std::string look(Store& store, const std::vector<std::string>& words) {
 
 // --- plan ------------------------------------------------------------------------------------
 
-DataList list_of(const Store& store, const Digest& digest, const std::string& blob) {
+DataList declared_list(const Store& store, const Digest& digest, const std::string& blob) {
   DataList list = read_data_list(store, Digest::parse(blob));
   const Digest found = list.digest();
   if (found == digest) return list;
@@ -191,13 +191,13 @@ void keep_listed(const fs::path& content, const DataList& list) {
   walk_tree(content, walk);
 }
 
-WantData lacking(const DataNames& names, const Digest& digest, const DataList& list) {
+WantData wanted_data(const DataNames& names, const Digest& digest, const DataList& list) {
   WantData want{digest.str(), {}, 0};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < list.files.size(); ++i) {
     const DataFile& file = list.files[i];
     const auto size = static_cast<std::int64_t>(file.size_bytes);
-    if (size_there(below(names.content(), file)) == size) continue;
+    if (size_there(path_in_copy(names.content(), file)) == size) continue;
     bytes += file.size_bytes;
     std::vector<DataRange>& ranges = want.ranges;
     if (ranges.empty()) {
@@ -228,7 +228,7 @@ std::optional<Digest> prove(const DataNames& names, const Digest& digest, const 
     for (const DataFile& file : found.files) {
       const DataFile* right = file_at(list, file.path);
       if (right == nullptr || right->digest != file.digest) {
-        remove_tree(below(names.content(), file));
+        remove_tree(path_in_copy(names.content(), file));
       }
     }
   } catch (const Error& error) {
@@ -241,9 +241,9 @@ std::optional<Digest> prove(const DataNames& names, const Digest& digest, const 
 std::string finish(Store& store, const DataNames& names, const Digest& digest,
                    const DataList& list) {
   // A data set may have no file at all.
-  if (!is_there(names.content())) make_folders(names.content());
+  if (!exists_unfollowed(names.content())) make_folders(names.content());
   const std::optional<Digest> proven = prove(names, digest, list);
-  if (!proven) return render_message(lacking(names, digest, list));
+  if (!proven) return render_message(wanted_data(names, digest, list));
   const Fd folder = open_file(names.folder(), O_RDONLY | O_DIRECTORY);
   if (::syncfs(folder.get()) != 0) throw os_error(errno, "cannot write the data to the disk");
   if (data_fingerprint(names.content()) != *proven) {
@@ -269,14 +269,14 @@ void make_data_folder(const fs::path& store) {
 std::string data_work(const std::vector<std::string>& words) {
   Store store{words.at(1)};
   const std::string& what = words.at(2);
-  if (what == "look") return look(store, words);
+  if (what == "look") return look_for_data(store, words);
   const Digest digest = Digest::parse(words.at(3));
   const DataNames names{store.root(), digest};
-  const DataList list = list_of(store, digest, words.at(4));
+  const DataList list = declared_list(store, digest, words.at(4));
   make_folders(names.part());
   keep_listed(names.content(), list);
   if (what == "finish") return finish(store, names, digest, list);
-  return render_message(lacking(names, digest, list));
+  return render_message(wanted_data(names, digest, list));
 }
 
 }  // namespace mlenv::job

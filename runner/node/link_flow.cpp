@@ -8,19 +8,20 @@
 #include <functional>
 #include <span>
 
+#include "base/bytes.hpp"
+
 namespace mlenv::job {
 namespace {
 
-constexpr char kAgain = 'a';
+constexpr char kAnotherRound = 'a';
 constexpr char kEnough = 'e';
-constexpr double kByteBits = 8;
 
-double seconds_between(LinkClock::time_point from, LinkClock::time_point to) {
+double link_seconds(LinkClock::time_point from, LinkClock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
 /// False: not in time.
-bool wait_for(int fd, short events, LinkClock::time_point until) {
+bool ready_before(int fd, short events, LinkClock::time_point until) {
   while (LinkClock::now() < until) {
     pollfd one{fd, events, 0};
     if (::poll(&one, 1, milliseconds_until(until)) > 0) return true;
@@ -31,8 +32,8 @@ bool wait_for(int fd, short events, LinkClock::time_point until) {
 bool passing(int error_number) { return error_number == EAGAIN || error_number == EINTR; }
 
 /// False: the connection ended, or the time did.
-bool say(int fd, char byte, LinkClock::time_point until) {
-  while (wait_for(fd, POLLOUT, until)) {
+bool send_byte(int fd, char byte, LinkClock::time_point until) {
+  while (ready_before(fd, POLLOUT, until)) {
     if (::send(fd, &byte, 1, MSG_NOSIGNAL) == 1) return true;
     if (!passing(errno)) return false;
   }
@@ -40,7 +41,7 @@ bool say(int fd, char byte, LinkClock::time_point until) {
 }
 
 std::optional<char> hear(int fd, LinkClock::time_point until) {
-  while (wait_for(fd, POLLIN, until)) {
+  while (ready_before(fd, POLLIN, until)) {
     char byte = 0;
     const ssize_t count = ::read(fd, &byte, 1);
     if (count == 1) return byte;
@@ -48,8 +49,6 @@ std::optional<char> hear(int fd, LinkClock::time_point until) {
   }
   return std::nullopt;
 }
-
-using Bytes = std::span<std::byte>;
 
 /// As much as goes; false: the connection is over.
 bool send_some(int fd, std::span<const std::byte>& left) {
@@ -59,7 +58,7 @@ bool send_some(int fd, std::span<const std::byte>& left) {
   return true;
 }
 
-bool receive_some(int fd, Bytes& left) {
+bool receive_some(int fd, ByteSpan& left) {
   const ssize_t count = ::read(fd, left.data(), left.size());
   if (count < 0) return passing(errno);
   left = left.subspan(static_cast<std::size_t>(count));
@@ -67,7 +66,7 @@ bool receive_some(int fd, Bytes& left) {
 }
 
 /// Both at a time, or each would wait for the others to read.
-bool exchange(const RingPlace& place, std::span<const std::byte> out, Bytes in,
+bool exchange(const RingPlace& place, std::span<const std::byte> out, ByteSpan in,
               LinkClock::time_point until) {
   while (!out.empty() || !in.empty()) {
     if (LinkClock::now() >= until) return false;
@@ -141,18 +140,18 @@ std::optional<double> round_trip(int fd, LinkClock::time_point until) {
   const auto begin = LinkClock::now();
   for (int i = 0; i < kTimes && LinkClock::now() - begin < kSpan; ++i) {
     const auto sent = LinkClock::now();
-    if (!say(fd, kAgain, until) || !hear(fd, until)) return least;
-    const double seconds = seconds_between(sent, LinkClock::now());
+    if (!send_byte(fd, kAnotherRound, until) || !hear(fd, until)) return least;
+    const double seconds = link_seconds(sent, LinkClock::now());
     least = std::min(least.value_or(seconds), seconds);
   }
-  (void)say(fd, kEnough, until);
+  (void)send_byte(fd, kEnough, until);
   return least;
 }
 
 bool answer_round_trips(int fd, LinkClock::time_point until) {
   while (const std::optional<char> byte = hear(fd, until)) {
     if (*byte == kEnough) return true;
-    if (!say(fd, *byte, until)) return false;
+    if (!send_byte(fd, *byte, until)) return false;
   }
   return false;
 }
@@ -162,7 +161,7 @@ void send_stream(int fd, std::chrono::milliseconds span, LinkClock::time_point u
   constexpr int kShareBeyond = 8;
   const std::vector<std::byte> bytes(kPiece);
   const auto end = std::min(until, LinkClock::now() + span + span / kShareBeyond);
-  while (wait_for(fd, POLLOUT, end)) {
+  while (ready_before(fd, POLLOUT, end)) {
     std::span<const std::byte> left{bytes};
     if (!send_some(fd, left)) return;
   }
@@ -178,7 +177,7 @@ std::optional<double> receive_stream(int fd, std::chrono::milliseconds span,
   std::uint64_t counted = 0;
   std::uint64_t all = 0;
   LinkClock::time_point last{};
-  while (wait_for(fd, POLLIN, first ? std::min(until, *first + span) : until)) {
+  while (ready_before(fd, POLLIN, first ? std::min(until, *first + span) : until)) {
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
     const auto now = LinkClock::now();
     if (count == 0 || (count < 0 && !passing(errno))) break;
@@ -195,11 +194,11 @@ std::optional<double> receive_stream(int fd, std::chrono::milliseconds span,
   pollfd unread{fd, POLLIN, 0};
   const auto end = ::poll(&unread, 1, 0) > 0 ? last : LinkClock::now();
   if (counted > 0) {
-    return static_cast<double>(counted) * kByteBits / seconds_between(*counts_from, end);
+    return static_cast<double>(counted) * kByteBits / link_seconds(*counts_from, end);
   }
   // Next to nothing came, and all of it at first.
   return static_cast<double>(all) * kByteBits /
-         std::max(seconds_between(*first, last), std::chrono::duration<double>(span).count());
+         std::max(link_seconds(*first, last), std::chrono::duration<double>(span).count());
 }
 
 RingResult ring_allreduce(const RingPlace& place, std::size_t bytes, std::size_t times,
@@ -210,7 +209,7 @@ RingResult ring_allreduce(const RingPlace& place, std::size_t bytes, std::size_t
     ring.fill();
     const auto begin = LinkClock::now();
     if (!ring.reduce(until)) return result;
-    if (i > 0) result.seconds.push_back(seconds_between(begin, LinkClock::now()));
+    if (i > 0) result.seconds.push_back(link_seconds(begin, LinkClock::now()));
     result.sums_right = result.sums_right && ring.right();
   }
   return result;

@@ -21,13 +21,14 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::size_t kHelloSize = 128;
-constexpr std::string_view kHello = "MLENV-LINK ";
-constexpr std::string_view kAnswer = "MLENV-LINK-OK\n";
+constexpr std::string_view kLinkHello = "MLENV-LINK ";
+constexpr std::string_view kLinkAnswer = "MLENV-LINK-OK\n";
 constexpr std::chrono::seconds kGuestPatience{2};
-constexpr std::size_t kMostGuests = 4096;
+constexpr std::size_t kMostLinkGuests = 4096;
 
 std::string hello_text(std::string_view token, const LinkCall& call) {
-  std::string text = fmt::format("{}{} {} {} {}", kHello, token, call.kind, call.from, call.round);
+  std::string text =
+      fmt::format("{}{} {} {} {}", kLinkHello, token, call.kind, call.from, call.round);
   text.resize(kHelloSize - 1, ' ');
   return text + "\n";
 }
@@ -36,7 +37,7 @@ std::string hello_text(std::string_view token, const LinkCall& call) {
 std::optional<LinkCall> read_hello(std::string_view text, std::string_view token) {
   const std::vector<std::string_view> words = words_of(text);
   constexpr std::size_t kWords = 5;
-  if (!text.starts_with(kHello) || words.size() != kWords || !same_secret(words[1], token)) {
+  if (!text.starts_with(kLinkHello) || words.size() != kWords || !same_secret(words[1], token)) {
     return std::nullopt;
   }
   const auto from = number_of(words[3]);
@@ -50,7 +51,7 @@ void set_option(int fd, int level, int name, int value) {
 }
 
 /// Latencies are of the network, and what waits in our own buffers is little.
-void prepare(int fd) {
+void prepare_socket(int fd) {
   constexpr int kUnsent = 256 * 1024;
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsent);
@@ -106,8 +107,8 @@ void LinkDoor::accept_all() {
   while (true) {
     Fd fd{::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (!fd) return;
-    if (guests_.size() >= kMostGuests) continue;
-    prepare(fd.get());
+    if (guests_.size() >= kMostLinkGuests) continue;
+    prepare_socket(fd.get());
     guests_.push_back({std::move(fd)});
   }
 }
@@ -121,8 +122,8 @@ bool LinkDoor::hear(Guest& guest) {
   if (guest.said.size() < kHelloSize) return true;
   const std::optional<LinkCall> call = read_hello(guest.said, token_);
   // A socket that has sent nothing takes so little at once.
-  if (call && ::send(guest.fd.get(), kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL) ==
-                  static_cast<ssize_t>(kAnswer.size())) {
+  if (call && ::send(guest.fd.get(), kLinkAnswer.data(), kLinkAnswer.size(), MSG_NOSIGNAL) ==
+                  static_cast<ssize_t>(kLinkAnswer.size())) {
     arrived_.push_back({*call, std::move(guest.fd)});
   }
   return false;
@@ -153,7 +154,7 @@ void LinkCaller::connect(const std::string& own, const LinkPeer& peer) {
   if (!from || !to) return fail(EADDRNOTAVAIL);
   fd_ = to->stream_socket();
   if (!fd_) return fail(errno);
-  prepare(fd_.get());
+  prepare_socket(fd_.get());
   if (::bind(fd_.get(), from->get(), from->size()) != 0) return fail(errno);
   if (::connect(fd_.get(), to->get(), to->size()) == 0) return on_connected();
   if (errno != EINPROGRESS) fail(errno);
@@ -181,13 +182,13 @@ void LinkCaller::on_connected() {
 }
 
 void LinkCaller::read_answer() {
-  std::array<char, kAnswer.size()> buffer{};
-  const ssize_t count = ::read(fd_.get(), buffer.data(), kAnswer.size() - answer_.size());
+  std::array<char, kLinkAnswer.size()> buffer{};
+  const ssize_t count = ::read(fd_.get(), buffer.data(), kLinkAnswer.size() - answer_.size());
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count < 0) return fail(errno);
   answer_.append(buffer.data(), static_cast<std::size_t>(count));
-  if (count > 0 && answer_.size() < kAnswer.size()) return;
-  how_ = answer_ == kAnswer ? kReached : kStranger;
+  if (count > 0 && answer_.size() < kLinkAnswer.size()) return;
+  how_ = answer_ == kLinkAnswer ? kReached : kStranger;
   if (how_ == kReached) return;
   said_ = count == 0 ? "it closed the connection" : "it is no mlenv";
   fd_.reset();

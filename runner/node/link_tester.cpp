@@ -16,9 +16,9 @@ constexpr char kReachCall = 'c';
 constexpr char kPairCall = 'p';      ///< round trips, and bytes from the caller
 constexpr char kPairBackCall = 'b';  ///< bytes to the caller
 constexpr char kRingCall = 'r';
-constexpr std::size_t kMostRing = std::size_t{64} << 20;
+constexpr std::size_t kMostRingBytes = std::size_t{64} << 20;
 
-class Tester {
+class LinkTestServer {
  public:
   void serve() {
     std::string bytes;
@@ -135,7 +135,7 @@ class Tester {
     if (!before) return;
     const RingResult result =
         ring_allreduce({request.self % request.nodes, request.nodes, next.get(), before.get()},
-                       std::min<std::size_t>(request.bytes, kMostRing), request.times, until);
+                       std::min<std::size_t>(request.bytes, kMostRingBytes), request.times, until);
     answer.ring_seconds = result.seconds;
     answer.sums_right = result.sums_right;
     if (result.seconds.size() < request.times) answer.problem = "it did not come to its end";
@@ -148,6 +148,6 @@ class Tester {
 
 }  // namespace
 
-void serve_link_tests() { Tester{}.serve(); }
+void serve_link_tests() { LinkTestServer{}.serve(); }
 
 }  // namespace mlenv::job

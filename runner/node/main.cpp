@@ -35,11 +35,11 @@ constexpr std::string_view kUsage =
 
 constexpr int kWrongUsage = 2;
 
-void say(std::string_view text) { (void)write_quietly(STDERR_FILENO, text); }
+void write_words(std::string_view text) { (void)write_quietly(STDERR_FILENO, text); }
 
 void complain(const Error& error) {
-  say(fmt::format("mlenv-node: {}\n", error.what()));
-  if (!error.hint().empty()) say(fmt::format("  what to do: {}\n", error.hint()));
+  write_words(fmt::format("mlenv-node: {}\n", error.what()));
+  if (!error.hint().empty()) write_words(fmt::format("  what to do: {}\n", error.hint()));
 }
 
 /// Where what programs say of their version is remembered; empty: nowhere.
@@ -65,7 +65,7 @@ int command(int argc, char** argv) {
   }
   if (word == "lead" && argc == 3) return lead(argv[2], own_version());
   if (const auto status = script_command({argv + std::min(argc, 1), argv + argc})) return *status;
-  say(kUsage);
+  write_words(kUsage);
   return kWrongUsage;
 }
 
@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
     mlenv::job::complain(error);
     return mlenv::kOwnFailureStatus;
   } catch (const std::exception& error) {
-    mlenv::job::say(fmt::format("mlenv-node: {}\n", error.what()));
+    mlenv::job::write_words(fmt::format("mlenv-node: {}\n", error.what()));
     return 1;
   }
 }

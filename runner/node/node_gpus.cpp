@@ -12,8 +12,6 @@
 namespace mlenv::job {
 namespace {
 
-using Kind = GpuChoice::Kind;
-
 /// Nothing: no batch system has given some.
 std::optional<std::string> given(const std::map<std::string, std::string>& variables) {
   for (const char* name : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES"}) {
@@ -23,7 +21,7 @@ std::optional<std::string> given(const std::map<std::string, std::string>& varia
   return std::nullopt;
 }
 
-std::optional<unsigned> index_in(std::string_view text) {
+std::optional<unsigned> gpu_index(std::string_view text) {
   unsigned value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   if (read.ec != std::errc{} || read.ptr != text.data() + text.size()) return std::nullopt;
@@ -40,9 +38,10 @@ std::vector<std::string> devices_in(const std::string& list) {
     if (word.empty()) continue;
     if (word.front() == '-') break;
     const std::size_t dash = word.find('-');
-    const auto first = index_in(std::string_view(word).substr(0, dash));
-    const auto last = dash == std::string::npos ? std::nullopt
-                                                : index_in(std::string_view(word).substr(dash + 1));
+    const auto first = gpu_index(std::string_view(word).substr(0, dash));
+    const auto last = dash == std::string::npos
+                          ? std::nullopt
+                          : gpu_index(std::string_view(word).substr(dash + 1));
     if (!first || !last) {
       found.push_back(word);
       continue;
@@ -57,23 +56,25 @@ std::vector<std::string> devices_in(const std::string& list) {
 }  // namespace
 
 GpuChoice asked_gpus(std::string_view word) {
-  if (word.empty()) return {Kind::none};
-  return word == kGpusIfAny ? GpuChoice{Kind::all} : parse_gpus(word);
+  if (word.empty()) return {GpuChoice::Kind::none};
+  return word == kGpusIfAny ? GpuChoice{GpuChoice::Kind::all} : parse_gpus(word);
 }
 
 GpuChoice node_choice(std::string_view word, const std::map<std::string, std::string>& variables) {
   const bool if_any = word == kGpusIfAny;
   GpuChoice asked = asked_gpus(word);
   const std::optional<std::string> list = given(variables);
-  if (!list || (asked.kind != Kind::all && asked.kind != Kind::count)) return asked;
+  if (!list || (asked.kind != GpuChoice::Kind::all && asked.kind != GpuChoice::Kind::count)) {
+    return asked;
+  }
   std::vector<std::string> devices = devices_in(*list);
-  const std::size_t wanted = asked.kind == Kind::count ? asked.count : devices.size();
+  const std::size_t wanted = asked.kind == GpuChoice::Kind::count ? asked.count : devices.size();
   if (wanted > devices.size() || (devices.empty() && !if_any)) {
     throw refusal("no-device", "the batch system has given this node {} GPUs, and {} are asked for",
                   devices.size(), wanted == 0 ? "some" : std::to_string(wanted))
         .hint("ask it for as many as the job wants");
   }
-  if (devices.empty()) return {Kind::none};
+  if (devices.empty()) return {GpuChoice::Kind::none};
   devices.resize(wanted);
   std::string text = "device=";
   for (const std::string& one : devices) text += (text.back() == '=' ? "" : ",") + one;
@@ -89,7 +90,7 @@ std::optional<std::uint64_t> given_gpus(const std::map<std::string, std::string>
 NodeGpus node_gpus(std::string_view word) {
   const Variables variables = caller_variables();
   const GpuChoice choice = node_choice(word, {variables.begin(), variables.end()});
-  if (choice.kind == Kind::none || choice.kind == Kind::automatic) return {};
+  if (choice.kind == GpuChoice::Kind::none || choice.kind == GpuChoice::Kind::automatic) return {};
   if (word == kGpusIfAny && !has_nvidia_driver()) return {};
   CdiRegistry registry{cdi_folders()};
   const auto cache = variables.find("XDG_CACHE_HOME");

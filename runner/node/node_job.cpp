@@ -21,8 +21,8 @@
 namespace mlenv::job {
 namespace {
 
-constexpr const char* kImage = "image";
-constexpr const char* kProject = "code";
+constexpr const char* kImageWork = "image";
+constexpr const char* kCodeIntake = "code";
 constexpr const char* kFacts = "facts";
 constexpr const char* kDataSets = "data";
 constexpr const char* kDataLists = "list";
@@ -36,7 +36,7 @@ void clear(const Fd& events) {
 }
 
 /// Else the OCI runtime tells it, in words of its own.
-void check_sources(const LocalRun& run) {
+void check_job_sources(const LocalRun& run) {
   for (const Mount& mount : run.mounts) {
     std::error_code error;
     if (fs::exists(mount.source, error)) continue;
@@ -69,13 +69,13 @@ void NodeJob::attempt(const std::string& during, DoIt&& work) {
 }
 
 void NodeJob::give_up(const std::string& during) {
-  if (during == kImage) return layers_.forget();
+  if (during == kImageWork) return layers_.forget();
   if (during == kDataSets || during == kDataLists) data_.forget();
   intake_.forget(during);
 }
 
 void NodeJob::take_bytes(std::string_view bytes) {
-  if (bytes_of_ == kImage) return layers_.take(bytes);
+  if (bytes_of_ == kImageWork) return layers_.take(bytes);
   if (bytes_of_ == kDataSets) return attempt(kDataSets, [&] { data_.take(bytes); });
   const std::string during = intake_.under_way();
   attempt(during, [&] { begin_when_complete(intake_.take(bytes)); });
@@ -83,7 +83,7 @@ void NodeJob::take_bytes(std::string_view bytes) {
 
 void NodeJob::on_begin(const BeginBlob& begin) {
   bytes_of_ = begin.during;
-  if (bytes_of_ == kImage) return layers_.begin(begin);
+  if (bytes_of_ == kImageWork) return layers_.begin(begin);
   if (bytes_of_ == kDataSets) return attempt(kDataSets, [&] { data_.begin(begin); });
   attempt(begin.during, [&] { begin_when_complete(intake_.begin(begin)); });
 }
@@ -96,10 +96,10 @@ void NodeJob::take(const Message& message) {
     return attempt(kDataSets, [&] { data_.offer(*offer); });
   }
   if (const auto* offer = std::get_if<OfferImage>(&message)) {
-    return attempt(kImage, [&] { on_offer(*offer); });
+    return attempt(kImageWork, [&] { on_offer(*offer); });
   }
   if (const auto* offer = std::get_if<OfferCode>(&message)) {
-    return attempt(kProject, [&] { on_offer(*offer); });
+    return attempt(kCodeIntake, [&] { on_offer(*offer); });
   }
   if (const auto* test = std::get_if<LinkTest>(&message)) return on_link_test(*test);
   if (const auto* test = std::get_if<TestStorage>(&message)) return on_storage_test(*test);
@@ -147,9 +147,9 @@ void NodeJob::on_offer(const OfferImage& offer) {
 
 void NodeJob::on_offer(const OfferCode& offer) {
   archive_ = Digest::parse(offer.archive.digest).str();
-  const std::vector<OfferedBlob> lacking = intake_.lacking(kProject, {offer.archive});
-  channel_.say(Want{kProject, lacking});
-  if (lacking.empty()) begin_when_complete(kProject);
+  const std::vector<OfferedBlob> lacking = intake_.lacking(kCodeIntake, {offer.archive});
+  channel_.say(Want{kCodeIntake, lacking});
+  if (lacking.empty()) begin_when_complete(kCodeIntake);
 }
 
 fs::path NodeJob::job_folder() {
@@ -161,17 +161,18 @@ fs::path NodeJob::code_folder() { return job_folder() / Digest::parse(archive_).
 
 void NodeJob::begin_when_complete(const std::string& during) {
   const std::string store = store_.root().string();
-  if (during == kImage && image_) {
+  if (during == kImageWork && image_) {
     // Not yet for good: work_main does that, which waits for the disk.
     (void)store_.put(image_->config);
     (void)store_.put(image_->manifest);
-    std::vector<std::string> words{kImage, store, image_->digest().str()};
+    std::vector<std::string> words{kImageWork, store, image_->digest().str()};
     words.insert(words.end(), names_.begin(), names_.end());
-    works_.push_back(std::make_unique<Work>(kImage, std::move(words)));
-  } else if (during == kProject) {
-    if (code_ == archive_) return ready(kProject, code_);
+    works_.push_back(std::make_unique<Work>(kImageWork, std::move(words)));
+  } else if (during == kCodeIntake) {
+    if (code_ == archive_) return ready(kCodeIntake, code_);
     works_.push_back(std::make_unique<Work>(
-        kProject, std::vector<std::string>{kProject, store, archive_, code_folder().string()}));
+        kCodeIntake,
+        std::vector<std::string>{kCodeIntake, store, archive_, code_folder().string()}));
   } else if (during == kDataLists) {
     attempt(kDataSets, [&] { data_.list_is_there(); });
   }
@@ -205,7 +206,7 @@ void NodeJob::take_answer(Work& work) {
 }
 
 void NodeJob::ready(const std::string& during, const std::string& digest) {
-  if (during == kProject) {
+  if (during == kCodeIntake) {
     code_ = digest;
   } else {
     std::vector<fs::path> trees;
@@ -240,7 +241,7 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
     throw failure("absent", "the node was not given the image `{}`", made.start.image.digest);
   }
   made.run.trees = trees->second;
-  check_sources(made.run);
+  check_job_sources(made.run);
   data_.add_to(made);
   sources_.find(made.run);  // at the first attempt; its ranks may put links there for the next
   sources_.apply(made.run);
@@ -360,8 +361,8 @@ void NodeJob::tell() {
 
 void NodeJob::tick() {
   layers_.tick();
-  attempt(kImage, [&] {
-    if (!ending_ && layers_.advance()) begin_when_complete(kImage);
+  attempt(kImageWork, [&] {
+    if (!ending_ && layers_.advance()) begin_when_complete(kImageWork);
   });
   attempt(kDataSets, [&] {
     if (!ending_) data_.tick();

@@ -14,8 +14,8 @@ namespace {
 constexpr std::chrono::seconds kMostConnecting{3};
 /// Of one that owes something.
 constexpr std::chrono::seconds kMostSilence{6};
-constexpr std::size_t kReadBytes = std::size_t{256} << 10U;
-constexpr std::size_t kMostAtOnce = std::size_t{2} << 20U;
+constexpr std::size_t kPeerReadBytes = std::size_t{256} << 10U;
+constexpr std::size_t kMostFetchedAtOnce = std::size_t{2} << 20U;
 
 }  // namespace
 
@@ -112,8 +112,8 @@ std::string PeerFetches::send(Peer& peer) const {
 }
 
 std::string PeerFetches::receive(Peer& peer) {
-  std::string buffer(kReadBytes, '\0');
-  for (std::size_t taken = 0; taken < kMostAtOnce;) {
+  std::string buffer(kPeerReadBytes, '\0');
+  for (std::size_t taken = 0; taken < kMostFetchedAtOnce;) {
     const ssize_t count = ::recv(peer.fd.get(), buffer.data(), buffer.size(), 0);
     if (count < 0) {
       if (errno == EINTR) continue;

@@ -11,14 +11,14 @@
 namespace mlenv::job {
 namespace {
 
-constexpr std::size_t kMostGuests = 256;
+constexpr std::size_t kMostPeerGuests = 256;
 /// One that has not said the token by then is turned away.
-constexpr std::chrono::seconds kSilence{5};
+constexpr std::chrono::seconds kGuestSilence{5};
 /// That wait in one connection: as many as may be under way, and those that were given up.
-constexpr std::size_t kMostAsked = std::size_t{64} << 10U;
+constexpr std::size_t kMostRequestBytes = std::size_t{64} << 10U;
 constexpr std::size_t kFillBytes = std::size_t{256} << 10U;
 /// In one go, before others have theirs.
-constexpr std::size_t kMostAtOnce = std::size_t{2} << 20U;
+constexpr std::size_t kMostServedAtOnce = std::size_t{2} << 20U;
 /// Until it has said the token.
 constexpr std::size_t kMostUnknown = 256;
 
@@ -46,7 +46,7 @@ const pollfd* PeerServer::hear(const pollfd* seen) {
   const bool knocked = (seen++)->revents != 0;
   for (auto guest = guests_.begin(); guest != guests_.end();) {
     const short events = (seen++)->revents;
-    const bool late = !guest->known && now - guest->since > kSilence;
+    const bool late = !guest->known && now - guest->since > kGuestSilence;
     const bool stays = !late && (events == 0 || serve(*guest, events));
     guest = stays ? std::next(guest) : guests_.erase(guest);
   }
@@ -55,7 +55,7 @@ const pollfd* PeerServer::hear(const pollfd* seen) {
 }
 
 void PeerServer::accept_all() {
-  while (guests_.size() < kMostGuests) {
+  while (guests_.size() < kMostPeerGuests) {
     Fd fd{::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (!fd) return;
     guests_.push_back({std::move(fd)});
@@ -80,7 +80,7 @@ bool PeerServer::take(Guest& guest) const {
     }
     if (count == 0) return false;
     guest.in.append(buffer.data(), static_cast<std::size_t>(count));
-    if (guest.in.size() > kMostAsked) return false;
+    if (guest.in.size() > kMostRequestBytes) return false;
     if (guest.known) continue;
     const std::size_t end = guest.in.find('\n');
     if (end == std::string::npos && guest.in.size() > kMostUnknown) return false;
@@ -94,7 +94,7 @@ bool PeerServer::take(Guest& guest) const {
 }
 
 bool PeerServer::answer(Guest& guest) {
-  for (std::size_t sent = 0; sent < kMostAtOnce;) {
+  for (std::size_t sent = 0; sent < kMostServedAtOnce;) {
     if (guest.sent == guest.out.size() && !fill(guest)) return false;
     if (guest.sent == guest.out.size()) return true;  // it has all that it asked for
     const std::string_view rest = std::string_view(guest.out).substr(guest.sent);

@@ -16,7 +16,7 @@ fs::path program_beside(const fs::path& folder, const char* name) {
   return {};
 }
 
-std::string places(const fs::path& folder) {
+std::string places_sought(const fs::path& folder) {
   return fmt::format("it is neither in `{}` nor in `{}`", folder.string(),
                      (folder.parent_path() / "libexec/mlenv").string());
 }
@@ -30,7 +30,7 @@ fs::path node_program() {
   fs::path found = program_beside(own.parent_path(), kName);
   if (!found.empty()) return found;
   throw failure("no-node-program", "`{}` is not installed beside mlenv", kName)
-      .because(places(own.parent_path()))
+      .because(places_sought(own.parent_path()))
       .hint("install mlenv again: nodes are given that program");
 }
 
@@ -40,7 +40,7 @@ fs::path probe_program() {
   fs::path found = program_beside(folder, kName);
   if (!found.empty()) return found;
   throw failure("no-probe-program", "`{}` is not installed beside mlenv", kName)
-      .because(places(folder))
+      .because(places_sought(folder))
       .hint("install mlenv again, built with `MLENV_GPU_PROBE=ON`: nodes are given that program");
 }
 

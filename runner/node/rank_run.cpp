@@ -1,6 +1,7 @@
 #include "runner/node/rank_run.hpp"
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "runner/local/control.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/record/run_records.hpp"
@@ -8,9 +9,8 @@
 namespace mlenv::job {
 namespace {
 
-constexpr int kSignalBase = 128;
 /// What a run needs to be taken down, beyond its grace.
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kTakedownPatience{5};
 constexpr std::size_t kMostRecord = std::size_t{4} << 20;
 
 std::string remark(const std::string& text) {
@@ -125,7 +125,7 @@ void RankRun::signal(int number) {
 
 void RankRun::stop(std::chrono::milliseconds grace) {
   if (over_) return;
-  const Clock::time_point last = Clock::now() + grace + kPatience;
+  const Clock::time_point last = Clock::now() + grace + kTakedownPatience;
   if (!kill_at_ || last < *kill_at_) kill_at_ = last;
   stop_waits_ = grace;
   if (run_.started()) ask_to_stop();

@@ -13,9 +13,9 @@
 namespace mlenv::job {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{256} << 10U;
-constexpr std::size_t kMostAtOnce = std::size_t{2} << 20U;
-constexpr std::size_t kMostSaid = 4096;
+constexpr std::size_t kPipeReadBytes = std::size_t{256} << 10U;
+constexpr std::size_t kMostTakenAtOnce = std::size_t{2} << 20U;
+constexpr std::size_t kMostCurlWords = 4096;
 constexpr int kMostRedirects = 5;
 /// A pipe takes so much at once, so that nobody has to wait until curl has read it.
 constexpr std::size_t kMostConfig = std::size_t{60} << 10U;
@@ -29,13 +29,13 @@ void do_not_wait(const Fd& fd) {
 
 /// What is there; false: there will be nothing more. `most` bounds what is kept.
 void read_said(Fd& from, std::string& text) {
-  std::string buffer(kMostSaid, '\0');
+  std::string buffer(kMostCurlWords, '\0');
   while (true) {
     const ssize_t count = ::read(from.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
     if (count <= 0) return from.reset();
-    const std::size_t room = kMostSaid - std::min(kMostSaid, text.size());
+    const std::size_t room = kMostCurlWords - std::min(kMostCurlWords, text.size());
     text.append(buffer, 0, std::min(room, static_cast<std::size_t>(count)));
   }
 }
@@ -131,8 +131,8 @@ const pollfd* RegistryFetches::hear(const pollfd* seen) {
 }
 
 RegistryFetches::Turn RegistryFetches::receive(Fetch& fetch) {
-  std::string buffer(kReadBytes, '\0');
-  for (std::size_t taken = 0; taken < kMostAtOnce;) {
+  std::string buffer(kPipeReadBytes, '\0');
+  for (std::size_t taken = 0; taken < kMostTakenAtOnce;) {
     const ssize_t count = ::read(fetch.out.get(), buffer.data(), buffer.size());
     if (count < 0) {
       if (errno == EINTR) continue;

@@ -168,7 +168,7 @@ void take_code(Store& store, const Digested& from) {
   staged.commit(from.digest);
 }
 
-int prepare(std::vector<std::string> words) {
+int prepare_node(std::vector<std::string> words) {
   Store store = store_of(words);
   for (const std::string& word : words) {
     if (const auto image = digested(word, "oci:")) {
@@ -194,14 +194,14 @@ int lacks(std::vector<std::string> words) {
   return 0;
 }
 
-constexpr int kMilliseconds = 1000;
+constexpr int kMillisecondsPerSecond = 1000;
 
 /// Returns when standard input ends, or has nothing for so many seconds (0: however long).
-void read_to_end(int silence) {
+void await_end_of_input(int silence) {
   std::array<char, 512> buffer{};
   for (;;) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
-    const int ready = ::poll(&input, 1, silence == 0 ? -1 : silence * kMilliseconds);
+    const int ready = ::poll(&input, 1, silence == 0 ? -1 : silence * kMillisecondsPerSecond);
     if (ready == 0) return;
     if (ready < 0 && errno == EINTR) continue;
     const ssize_t count = ready < 0 ? 0 : ::read(STDIN_FILENO, buffer.data(), buffer.size());
@@ -217,10 +217,10 @@ int hold_leash(const std::vector<std::string>& words) {
   if (words.size() != 3 || std::to_string(::getppid()) != words[0]) return 1;
   const pid_t owner = ::getppid();
   const Fd end = open_pidfd(owner);
-  read_to_end(std::stoi(words[2]));
+  await_end_of_input(std::stoi(words[2]));
   ::kill(owner, SIGTERM);
   pollfd ended{end.get(), POLLIN, 0};
-  (void)::poll(&ended, 1, std::stoi(words[1]) * kMilliseconds);
+  (void)::poll(&ended, 1, std::stoi(words[1]) * kMillisecondsPerSecond);
   ::kill(owner, SIGKILL);
   return 0;
 }
@@ -275,7 +275,7 @@ std::vector<std::string> variables_from(int descriptor) {
   return found;
 }
 
-int run(const std::vector<std::string>& words) {
+int run_as_asked(const std::vector<std::string>& words) {
   NodeRunWords asked = parse_node_run(words);
   if (asked.env_fd) {
     for (std::string& one : variables_from(*asked.env_fd)) {
@@ -314,11 +314,11 @@ int run(const std::vector<std::string>& words) {
   return run_local(run).exit.code;
 }
 
-std::string number(const std::optional<std::uint64_t>& value) {
+std::string limit_word(const std::optional<std::uint64_t>& value) {
   return value ? std::to_string(*value) : "unlimited";
 }
 
-void add_limits(const JobOptions& options, std::vector<std::string>& words) {
+void add_limit_options(const JobOptions& options, std::vector<std::string>& words) {
   const auto add = [&](const char* option, const auto& value) {
     if (value) words.insert(words.end(), {option, fmt::format("{}", *value)});
   };
@@ -329,8 +329,8 @@ void add_limits(const JobOptions& options, std::vector<std::string>& words) {
   add("--cpuset-cpus", options.limits.cpuset);
   add("--pids-limit", options.limits.pids);
   for (const Ulimit& one : options.ulimits) {
-    words.insert(words.end(), {"--ulimit", fmt::format("{}={}:{}", one.name, number(one.soft),
-                                                       number(one.hard))});
+    words.insert(words.end(), {"--ulimit", fmt::format("{}={}:{}", one.name, limit_word(one.soft),
+                                                       limit_word(one.hard))});
   }
   add("--shm-size", options.shm_bytes);
 }
@@ -368,7 +368,7 @@ NodeRunWords parse_node_run(const std::vector<std::string>& words) {
 
 std::vector<std::string> option_words(const JobOptions& options) {
   std::vector<std::string> words;
-  add_limits(options, words);
+  add_limit_options(options, words);
   for (const MemoryFolder& one : options.tmpfs) {
     words.insert(words.end(), {"--tmpfs", tmpfs_word(one)});
   }
@@ -383,8 +383,8 @@ std::vector<std::string> option_words(const JobOptions& options) {
 std::optional<int> script_command(const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   const std::vector<std::string> rest{words.begin() + 1, words.end()};
-  if (words.front() == "run") return run(rest);
-  if (words.front() == "prepare") return prepare(rest);
+  if (words.front() == "run") return run_as_asked(rest);
+  if (words.front() == "prepare") return prepare_node(rest);
   if (words.front() == "lacks") return lacks(rest);
   if (words.front() == "leash") return hold_leash(rest);
   return std::nullopt;

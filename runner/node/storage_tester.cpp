@@ -20,7 +20,7 @@ namespace mlenv::job {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 constexpr std::string_view kOwnFiles = ".mlenv-storage-";
 
@@ -44,15 +44,15 @@ constexpr std::array kTypes = {
     Type{0xf2f52010, "f2fs", true},     Type{0xca451a4e, "bcachefs", true},
     Type{0x73717368, "squashfs", true}, Type{0x4d44, "vfat", true}};
 
-bool is_folder(const fs::path& path) {
+bool leads_to_folder(const fs::path& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 /// Of a file that is mounted, the one that it lies in.
-fs::path folder_of(const StorageUse& place) {
+fs::path storage_folder(const StorageUse& place) {
   const fs::path path = place.path;
-  return is_folder(path) ? path : path.parent_path();
+  return leads_to_folder(path) ? path : path.parent_path();
 }
 
 /// 0, or errno.
@@ -62,7 +62,7 @@ int make_empty(const fs::path& path) {
   return fd ? 0 : errno;
 }
 
-void amiss(StorageSight& sight, std::string_view problem, int error) {
+void set_problem(StorageSight& sight, std::string_view problem, int error) {
   sight.problem = problem;
   sight.said = errno_text(error);
 }
@@ -86,37 +86,37 @@ void tell_type(const fs::path& path, StorageSight& sight) {
 
 /// 0, or errno: also what a network's file system knows only once it is asked for a first name.
 int try_to_read(const fs::path& path) {
-  if (!is_folder(path)) return ::access(path.c_str(), R_OK) == 0 ? 0 : errno;
+  if (!leads_to_folder(path)) return ::access(path.c_str(), R_OK) == 0 ? 0 : errno;
   std::error_code error;
   const fs::directory_iterator names(path, error);
   return error.value();
 }
 
-void look(const StorageUse& place, const std::string& own_file, StorageSight& sight) {
+void look_at_storage(const StorageUse& place, const std::string& own_file, StorageSight& sight) {
   constexpr std::uint64_t kNano = 1'000'000'000;
   struct stat status {};
   tell_type(place.path, sight);  // statfs(2) has an automounter mount it, which stat(2) has not
   if (::stat(place.path.c_str(), &status) != 0) {
-    return amiss(sight, errno == EACCES ? kStorageUnread : kStorageAbsent, errno);
+    return set_problem(sight, errno == EACCES ? kStorageUnread : kStorageAbsent, errno);
   }
   sight.device = status.st_dev;
   sight.inode = status.st_ino;
   sight.changed_ns = static_cast<std::uint64_t>(status.st_ctim.tv_sec) * kNano +
                      static_cast<std::uint64_t>(status.st_ctim.tv_nsec);
   if (const int error = try_to_read(place.path); error != 0) {
-    return amiss(sight, kStorageUnread, error);
+    return set_problem(sight, kStorageUnread, error);
   }
   if (!place.writes) return;
-  const fs::path probe = folder_of(place) / own_file;
+  const fs::path probe = storage_folder(place) / own_file;
   if (const int error = make_empty(probe); error != 0) {
-    return amiss(sight, why_unwritten(error), error);
+    return set_problem(sight, why_unwritten(error), error);
   }
   ::unlink(probe.c_str());
 }
 
 /// What testers left there that were cut off with their machines: older by an hour than `marker`,
 /// by the file system's own clock.
-void sweep(const fs::path& folder, const fs::path& marker) {
+void sweep_own_files(const fs::path& folder, const fs::path& marker) {
   constexpr int kMost = 10'000;  // names are looked at: nobody waits for a folder of millions
   constexpr std::int64_t kHour = 3600;
   struct stat now {};
@@ -133,12 +133,12 @@ void sweep(const fs::path& folder, const fs::path& marker) {
   }
 }
 
-class Tester {
+class StorageTestServer {
  public:
-  Tester() = default;
-  Tester(const Tester&) = delete;
-  Tester& operator=(const Tester&) = delete;
-  ~Tester() { take_back(); }
+  StorageTestServer() = default;
+  StorageTestServer(const StorageTestServer&) = delete;
+  StorageTestServer& operator=(const StorageTestServer&) = delete;
+  ~StorageTestServer() { take_back(); }
 
   void serve() {
     std::string bytes;
@@ -161,9 +161,9 @@ class Tester {
     answer.sights.resize(request.places.size());
     if (request.what == kStorageLook) {
       const std::string own = std::string(kOwnFiles) + "look-" + std::to_string(::getpid()) + "-" +
-                              std::to_string(Clock::now().time_since_epoch().count());
+                              std::to_string(steady_clock::now().time_since_epoch().count());
       for (std::size_t i = 0; i < request.places.size(); ++i) {
-        look(request.places[i], own, answer.sights[i]);
+        look_at_storage(request.places[i], own, answer.sights[i]);
       }
     } else if (!is_marker(request.marker)) {
       return answer;
@@ -184,35 +184,35 @@ class Tester {
   void leave(const StorageRequest& request, StorageAnswer& answer) {
     for (std::size_t i = 0; i < request.places.size(); ++i) {
       if (!request.places[i].writes) continue;
-      const fs::path folder = folder_of(request.places[i]);
+      const fs::path folder = storage_folder(request.places[i]);
       const fs::path path = folder / request.marker;
       if (std::find(left_.begin(), left_.end(), path) != left_.end()) continue;
       left_.push_back(path);
       if (const int error = make_empty(path); error != 0) {
-        amiss(answer.sights[i], why_unwritten(error), error);
+        set_problem(answer.sights[i], why_unwritten(error), error);
         return take_back();
       }
-      sweep(folder, path);
+      sweep_own_files(folder, path);
     }
   }
 
   /// A file system of a network may take a while to see what another machine made.
   void find(const StorageRequest& request, StorageAnswer& answer) const {
     constexpr milliseconds kBetween{200};
-    const auto until = Clock::now() + milliseconds(request.wait_ms);
+    const auto until = steady_clock::now() + milliseconds(request.wait_ms);
     while (true) {
       bool again = false;
       for (std::size_t i = 0; i < request.places.size(); ++i) {
         StorageSight& sight = answer.sights[i];
         if (!request.places[i].writes || sight.seen) continue;
-        const fs::path folder = folder_of(request.places[i]);
+        const fs::path folder = storage_folder(request.places[i]);
         if (sight.type.empty()) tell_type(folder, sight);
         (void)try_to_read(folder);  // it asks its server anew then
         struct stat status {};
         sight.seen = ::lstat((folder / request.marker).c_str(), &status) == 0;
         again = again || (!sight.seen && !sight.own_disk);
       }
-      if (!again || more_asked_ || Clock::now() >= until) return;
+      if (!again || more_asked_ || steady_clock::now() >= until) return;
       pollfd more{STDIN_FILENO, POLLIN, 0};  // nobody waits for this any longer
       if (::poll(&more, 1, static_cast<int>(kBetween.count())) > 0) return;
     }
@@ -221,9 +221,9 @@ class Tester {
   void remove(const StorageRequest& request, StorageAnswer& answer) {
     for (std::size_t i = 0; i < request.places.size(); ++i) {
       if (!request.places[i].writes) continue;
-      const fs::path path = folder_of(request.places[i]) / request.marker;
+      const fs::path path = storage_folder(request.places[i]) / request.marker;
       if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-        amiss(answer.sights[i], why_unwritten(errno), errno);
+        set_problem(answer.sights[i], why_unwritten(errno), errno);
       } else {
         std::erase(left_, path);
       }
@@ -249,7 +249,7 @@ void serve_storage_tests() {
   // It ends with its standard input, and takes away first what it left: whatever ends the agent.
   ::prctl(PR_SET_PDEATHSIG, 0);
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) (void)std::signal(number, SIG_IGN);
-  Tester{}.serve();
+  StorageTestServer{}.serve();
 }
 
 }  // namespace mlenv::job

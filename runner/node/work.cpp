@@ -21,8 +21,8 @@
 namespace mlenv::job {
 namespace {
 
-constexpr std::string_view kArgument = "__node-work";
-constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
+constexpr std::string_view kNodeWorkArgument = "__node-work";
+constexpr std::size_t kMostWorkAnswer = std::size_t{16} << 20;
 
 std::string unpack_here(const fs::path& folder, const std::string& digest,
                         const std::vector<std::string>& names) {
@@ -68,7 +68,7 @@ std::vector<std::string> variables_with(const fs::path& temporary) {
 }  // namespace
 
 std::vector<std::string> work_command(const std::vector<std::string>& words) {
-  std::vector<std::string> argv = {own_executable().string(), std::string(kArgument),
+  std::vector<std::string> argv = {own_executable().string(), std::string(kNodeWorkArgument),
                                    std::to_string(::getpid())};
   argv.insert(argv.end(), words.begin(), words.end());
   return argv;
@@ -92,7 +92,7 @@ bool Work::hear() {
   }
   if (count <= 0) return false;
   bytes_.append(buffer.data(), static_cast<std::size_t>(count));
-  if (bytes_.size() > kMostAnswer) {
+  if (bytes_.size() > kMostWorkAnswer) {
     bytes_.clear();
     return false;
   }
@@ -104,7 +104,6 @@ std::string Work::answer() {
   if (exit == Exit{0, false}) return std::move(bytes_);
   if (exit == Exit{1, false}) (void)parse_stage_outcome(bytes_);  // throws what it holds
   if (exit.signalled) {
-    constexpr int kSignalBase = 128;
     throw failure("run-failed", "the process that did it on the node was killed by {}",
                   signal_name(exit.code - kSignalBase))
         .hint("the kernel does so where there is no memory left: `dmesg` there tells");
@@ -115,7 +114,7 @@ std::string Work::answer() {
 
 std::optional<int> work_main(int argc, char** argv) {
   constexpr int kWords = 3;
-  if (argc <= kWords || argv[1] != kArgument) return std::nullopt;
+  if (argc <= kWords || argv[1] != kNodeWorkArgument) return std::nullopt;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(::getppid()) != argv[2]) return 1;  // it was gone before
   std::string answer;

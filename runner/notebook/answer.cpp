@@ -68,7 +68,7 @@ std::optional<uid_t> listener(std::uint16_t port) {
 }
 
 /// As root whoever the job runs as may listen, and what joins its network to this one.
-bool is_ours(std::uint16_t port) {
+bool is_our_port(std::uint16_t port) {
   const std::optional<uid_t> user = listener(port);
   return user && (::geteuid() == 0 || *user == ::geteuid());
 }
@@ -99,7 +99,7 @@ std::uint16_t notebook_port(std::optional<std::uint16_t> port,
 }
 
 bool notebook_answers(const NotebookAddress& address) {
-  if (!is_ours(address.port)) return false;
+  if (!is_our_port(address.port)) return false;
   const Fd fd = stream_socket();
   // It is on this machine: slow is what a busy one is, and then it is asked again.
   const timeval longest{0, 500'000};

@@ -13,9 +13,9 @@
 namespace mlenv::probe {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostReportBytes = std::size_t{16} << 20;
 
 /// The process; killed and reaped with the object.
 class Aside {
@@ -49,10 +49,11 @@ class Aside {
 
   /// Adds what it writes until it closes its end; false when it writes nothing for so long.
   bool read_to_end(std::string& into, std::chrono::seconds timeout) const {
-    Clock::time_point deadline = Clock::now() + timeout;
+    steady_clock::time_point deadline = steady_clock::now() + timeout;
     std::array<char, 4096> buffer{};
-    while (into.size() < kMostBytes) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    while (into.size() < kMostReportBytes) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
       if (left.count() <= 0) return false;
       pollfd wait{output_, POLLIN, 0};
       const int ready = ::poll(&wait, 1, static_cast<int>(left.count()));
@@ -62,7 +63,7 @@ class Aside {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return true;
       into.append(buffer.data(), static_cast<std::size_t>(count));
-      deadline = Clock::now() + timeout;
+      deadline = steady_clock::now() + timeout;
     }
     return true;
   }

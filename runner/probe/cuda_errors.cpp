@@ -7,14 +7,14 @@ namespace {
 
 using V = Verdict;
 
-struct Known {
+struct KnownError {
   Status status;
   const char* name;
   Verdict verdict;
   const char* advice;
 };
 /// CUDA Driver API, "CUresult".
-constexpr std::array<Known, 18> kKnown = {
+constexpr std::array<KnownError, 18> kKnown = {
     {{1, "CUDA_ERROR_INVALID_VALUE", V::driver_fails, ""},
      {2, "CUDA_ERROR_OUT_OF_MEMORY", V::busy,
       "another program holds the GPU's memory: see `nvidia-smi`"},
@@ -55,8 +55,8 @@ constexpr std::array<Known, 18> kKnown = {
       "often a driver that was updated under way, or a missing /dev/nvidia-uvm: `nvidia-modprobe "
       "-u`, else restart the host; lines with NVRM and Xid in `dmesg` say more"}}};
 
-const Known* find_known(Status status) {
-  for (const Known& one : kKnown) {
+const KnownError* find_known(Status status) {
+  for (const KnownError& one : kKnown) {
     if (one.status == status) return &one;
   }
   return nullptr;
@@ -65,17 +65,17 @@ const Known* find_known(Status status) {
 }  // namespace
 
 const char* advice_for(Status status) {
-  const Known* known = find_known(status);
+  const KnownError* known = find_known(status);
   return known != nullptr ? known->advice : "";
 }
 
 const char* known_name(Status status) {
-  const Known* known = find_known(status);
+  const KnownError* known = find_known(status);
   return known != nullptr ? known->name : "";
 }
 
 Verdict verdict_for(Status status) {
-  const Known* known = find_known(status);
+  const KnownError* known = find_known(status);
   return known != nullptr ? known->verdict : Verdict::driver_fails;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kAside = "--aside";
 
-int say(int fd, std::string text, int status) {
+int end_with(int fd, std::string text, int status) {
   text += '\n';
   return ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? status : 1;
 }
@@ -31,9 +31,9 @@ int main(int argc, char** argv) {
     std::vector<std::string> again = {"mlenv-gpu-probe", kAside};
     again.insert(again.end(), words.begin(), words.end());
     const probe::Answer answer = probe::ask_aside(again, options.timeout);
-    return say(1, probe::answer_of(answer.judgement, answer.members),
-               probe::exit_status(answer.judgement.verdict));
+    return end_with(1, probe::answer_of(answer.judgement, answer.members),
+                    probe::exit_status(answer.judgement.verdict));
   } catch (const std::invalid_argument& error) {
-    return say(2, std::string("mlenv-gpu-probe: ") + error.what(), 2);
+    return end_with(2, std::string("mlenv-gpu-probe: ") + error.what(), 2);
   }
 }

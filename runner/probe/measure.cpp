@@ -10,7 +10,7 @@
 namespace mlenv::probe {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 constexpr std::uint32_t kSeed = 0x9e3779b9;
@@ -21,29 +21,29 @@ std::uint32_t pattern(std::size_t index, std::uint32_t salt) {
 
 /// Repeats `copy` until it took long enough to be measured; what one moved per second.
 template <class Copy>
-double rate_of(const Cuda& cuda, std::size_t bytes, const Copy& copy) {
+double copy_rate(const Cuda& cuda, std::size_t bytes, const Copy& copy) {
   constexpr std::chrono::milliseconds kLongEnough{100};
   constexpr int kAtOnce = 8;  // so that waiting for the end does not count
   constexpr int kMost = 1000;
   copy();
   cuda.check(cuda.synchronize(), "cuCtxSynchronize");  // the first one warms up
-  const auto began = Clock::now();
+  const auto began = steady_clock::now();
   int times = 0;
   std::chrono::duration<double> took{};
   do {
     for (int i = 0; i < kAtOnce; ++i) copy();
     cuda.check(cuda.synchronize(), "cuCtxSynchronize");
     times += kAtOnce;
-    took = Clock::now() - began;
+    took = steady_clock::now() - began;
   } while (took < kLongEnough && times < kMost);
   return static_cast<double>(bytes) * times / std::max(took.count(), 1e-9);
 }
 
-void fill(const HostMemory& memory, std::size_t words, std::uint32_t salt) {
+void fill_pattern(const HostMemory& memory, std::size_t words, std::uint32_t salt) {
   for (std::size_t i = 0; i < words; ++i) memory[i] = pattern(i, salt);
 }
 
-/// Empty when `memory` holds what `fill` put in, else where it does not.
+/// Empty when `memory` holds what `fill_pattern` put in, else where it does not.
 std::string difference(const HostMemory& memory, std::size_t words, std::uint32_t salt) {
   for (std::size_t i = 0; i < words; ++i) {
     if (memory[i] != pattern(i, salt)) return "wrong at byte " + std::to_string(i * 4);
@@ -78,7 +78,7 @@ void run_kernel(const Cuda& cuda, const Gpu& gpu, GpuReport& report) {
   Function function = module.function();
   const HostMemory host(cuda, kBytes);
   const DeviceMemory memory(cuda, gpu.context, kBytes);
-  fill(host, kWords, 1);
+  fill_pattern(host, kWords, 1);
   cuda.check(cuda.to_device(memory.address(), host.data(), kBytes, nullptr), "cuMemcpyHtoDAsync");
   Address data = memory.address();
   std::uint32_t count = kWords;
@@ -100,16 +100,16 @@ void measure_copies(const Cuda& cuda, const Gpu& gpu, std::size_t bytes, GpuRepo
   const HostMemory host(cuda, bytes);
   const DeviceMemory first(cuda, gpu.context, bytes);
   const DeviceMemory second(cuda, gpu.context, bytes);
-  fill(host, bytes / 4, 2);
-  report.host_to_device = rate_of(cuda, bytes, [&] {
+  fill_pattern(host, bytes / 4, 2);
+  report.host_to_device = copy_rate(cuda, bytes, [&] {
     cuda.check(cuda.to_device(first.address(), host.data(), bytes, nullptr), "cuMemcpyHtoDAsync");
   });
-  report.device_to_device = rate_of(cuda, bytes, [&] {
+  report.device_to_device = copy_rate(cuda, bytes, [&] {
     cuda.check(cuda.in_device(second.address(), first.address(), bytes, nullptr),
                "cuMemcpyDtoDAsync");
   });
-  fill(host, bytes / 4, 3);
-  report.device_to_host = rate_of(cuda, bytes, [&] {
+  fill_pattern(host, bytes / 4, 3);
+  report.device_to_host = copy_rate(cuda, bytes, [&] {
     cuda.check(cuda.to_host(host.data(), second.address(), bytes, nullptr), "cuMemcpyDtoHAsync");
   });
   const std::string wrong = difference(host, bytes / 4, 2);
@@ -197,15 +197,15 @@ void measure(const Cuda& cuda, const Gpu& from, const Gpu& to, const Options& op
     if (status != kEnabledAlready) cuda.check(status, "cuCtxEnablePeerAccess");
   }
   const auto salt = static_cast<std::uint32_t>(16 + report.from * 256 + report.to);
-  fill(host, bytes / 4, salt);
+  fill_pattern(host, bytes / 4, salt);
   cuda.check(cuda.to_device(here.address(), host.data(), bytes, nullptr), "cuMemcpyHtoDAsync");
-  report.rate = rate_of(cuda, bytes, [&] {
+  report.rate = copy_rate(cuda, bytes, [&] {
     cuda.check(
         cuda.to_peer(there.address(), to.context, here.address(), from.context, bytes, nullptr),
         "cuMemcpyPeerAsync");
   });
   cuda.check(cuda.set_context(to.context), "cuCtxSetCurrent");
-  fill(host, bytes / 4, salt + 1);
+  fill_pattern(host, bytes / 4, salt + 1);
   cuda.check(cuda.to_host(host.data(), there.address(), bytes, nullptr), "cuMemcpyDtoHAsync");
   cuda.check(cuda.synchronize(), "cuCtxSynchronize");
   const std::string wrong = difference(host, bytes / 4, salt);

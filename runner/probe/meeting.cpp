@@ -19,15 +19,15 @@
 namespace mlenv::probe {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 constexpr std::string_view kGreeting = "mlenv-gpu-probe";
 constexpr std::size_t kMostGreeting = 200;
 constexpr milliseconds kGreetingWait{2000};  ///< for somebody who connects and says nothing
-constexpr milliseconds kAgain{100};          ///< until rank 0 is there
+constexpr milliseconds kConnectPause{100};   ///< until rank 0 is there
 constexpr std::size_t kAnswerBytes = 2 * sizeof(std::uint32_t) + kUniqueIdBytes;
-constexpr int kMostGpus = 1024;  ///< of a node
+constexpr int kMostNodeGpus = 1024;  ///< of a node
 using AnswerBytes = std::array<char, kAnswerBytes>;
 
 std::runtime_error problem(const std::string& what, int error) {
@@ -62,13 +62,13 @@ void bound(const Socket& socket, milliseconds wait) {
   ::setsockopt(socket.fd(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-milliseconds left_until(Clock::time_point end) {
-  return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(end - Clock::now()));
+milliseconds left_before(steady_clock::time_point end) {
+  return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(end - steady_clock::now()));
 }
 
-using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-Addresses addresses_of(const Seat& seat) {
+AddressList addresses_of(const Seat& seat) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -112,7 +112,7 @@ std::string receive_line(const Socket& from) {
   return {};
 }
 
-int number_in(std::string_view text) {
+int number_or_minus_one(std::string_view text) {
   int value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && rest == text.data() + text.size() ? value : -1;
@@ -133,13 +133,13 @@ Greeted read_greeting(std::string_view line, const Seat& seat) {
   line.remove_prefix(before.size());
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return {};
-  const int rank = number_in(line.substr(0, space));
-  const int gpus = number_in(line.substr(space + 1));
-  if (rank < 1 || rank >= seat.world || gpus < 1 || gpus > kMostGpus) return {};
+  const int rank = number_or_minus_one(line.substr(0, space));
+  const int gpus = number_or_minus_one(line.substr(space + 1));
+  if (rank < 1 || rank >= seat.world || gpus < 1 || gpus > kMostNodeGpus) return {};
   return {rank, gpus};
 }
 
-AnswerBytes answer(const Roll& roll) {
+AnswerBytes answer_bytes(const Roll& roll) {
   AnswerBytes bytes{};
   const auto before = static_cast<std::uint32_t>(roll.gpus_before);
   const auto all = static_cast<std::uint32_t>(roll.gpus);
@@ -164,7 +164,7 @@ Roll read_answer(const AnswerBytes& bytes) {
 // --- rank 0 ----------------------------------------------------------------------------------
 
 Socket listen_at(const Seat& seat) {
-  const Addresses found = addresses_of(seat);
+  const AddressList found = addresses_of(seat);
   int error = EADDRNOTAVAIL;
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
     Socket socket{::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -204,13 +204,13 @@ void take_comer(const Socket& listener, const Seat& seat, std::vector<Comer>& co
   comer.gpus = greeted.gpus;
 }
 
-Roll gather(const Seat& seat, int gpus, const UniqueId& id, Clock::time_point end) {
+Roll gather(const Seat& seat, int gpus, const UniqueId& id, steady_clock::time_point end) {
   std::vector<Comer> comers(static_cast<std::size_t>(seat.world));
   comers.front().gpus = gpus;
   const Socket listener = listen_at(seat);
   for (std::string absent = absent_among(comers); !absent.empty(); absent = absent_among(comers)) {
     pollfd ready{listener.fd(), POLLIN, 0};
-    const milliseconds wait = left_until(end);
+    const milliseconds wait = left_before(end);
     if (wait.count() == 0) throw std::runtime_error("these ranks did not come: " + absent);
     if (::poll(&ready, 1, static_cast<int>(wait.count())) > 0) take_comer(listener, seat, comers);
   }
@@ -218,7 +218,7 @@ Roll gather(const Seat& seat, int gpus, const UniqueId& id, Clock::time_point en
   for (const Comer& comer : comers) own.gpus += comer.gpus;
   int before = gpus;
   for (std::size_t rank = 1; rank < comers.size(); ++rank) {
-    const AnswerBytes bytes = answer({id, before, own.gpus});
+    const AnswerBytes bytes = answer_bytes({id, before, own.gpus});
     if (!send_all(comers[rank].socket, {bytes.data(), bytes.size()})) {
       throw std::runtime_error("rank " + std::to_string(rank) + " has gone");
     }
@@ -230,24 +230,24 @@ Roll gather(const Seat& seat, int gpus, const UniqueId& id, Clock::time_point en
 // --- the others ------------------------------------------------------------------------------
 
 /// As soon as rank 0 listens.
-Socket connect_to(const Seat& seat, Clock::time_point end) {
-  const Addresses found = addresses_of(seat);
+Socket connect_to(const Seat& seat, steady_clock::time_point end) {
+  const AddressList found = addresses_of(seat);
   int error = ETIMEDOUT;
-  while (left_until(end).count() > 0) {
+  while (left_before(end).count() > 0) {
     for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
       Socket socket{::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-      bound(socket, left_until(end));
+      bound(socket, left_before(end));
       if (::connect(socket.fd(), one->ai_addr, one->ai_addrlen) == 0) return socket;
       error = errno;
     }
-    ::poll(nullptr, 0, static_cast<int>(kAgain.count()));
+    ::poll(nullptr, 0, static_cast<int>(kConnectPause.count()));
   }
   throw problem("rank 0 cannot be reached at " + seat.address + ":" + seat.port, error);
 }
 
-Roll answer_roll(const Seat& seat, int gpus, Clock::time_point end) {
+Roll answer_roll(const Seat& seat, int gpus, steady_clock::time_point end) {
   const Socket socket = connect_to(seat, end);
-  bound(socket, left_until(end));
+  bound(socket, left_before(end));
   AnswerBytes bytes{};
   if (!send_all(socket, greeting(seat, gpus)) || !receive_all(socket, bytes.data(), bytes.size())) {
     throw std::runtime_error("rank 0 gave no answer: it has ended, or other ranks did not come");
@@ -255,7 +255,7 @@ Roll answer_roll(const Seat& seat, int gpus, Clock::time_point end) {
   return read_answer(bytes);
 }
 
-std::string variable(const char* name) {
+std::string needed_variable(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread so far
   if (value == nullptr || *value == '\0') {
     throw std::invalid_argument(std::string("--across is for ranks of a job: there is no ") + name);
@@ -263,9 +263,9 @@ std::string variable(const char* name) {
   return value;
 }
 
-int number_of(const char* name, int least, int most) {
-  const std::string text = variable(name);
-  const int value = number_in(text);
+int number_setting(const char* name, int least, int most) {
+  const std::string text = needed_variable(name);
+  const int value = number_or_minus_one(text);
   if (value < least || value > most) {
     throw std::invalid_argument(std::string(name) + " is `" + text + "`");
   }
@@ -278,16 +278,16 @@ Seat seat_from_environment() {
   constexpr int kMostRanks = 65536;
   constexpr int kMostPort = 65535;
   Seat seat;
-  seat.world = number_of("WORLD_SIZE", 1, kMostRanks);
-  seat.rank = number_of("RANK", 0, seat.world - 1);
-  seat.address = variable("MASTER_ADDR");
-  seat.port = std::to_string(number_of("MASTER_PORT", 1, kMostPort));
-  seat.job = variable("MLENV_JOB");
+  seat.world = number_setting("WORLD_SIZE", 1, kMostRanks);
+  seat.rank = number_setting("RANK", 0, seat.world - 1);
+  seat.address = needed_variable("MASTER_ADDR");
+  seat.port = std::to_string(number_setting("MASTER_PORT", 1, kMostPort));
+  seat.job = needed_variable("MLENV_JOB");
   return seat;
 }
 
 Roll call_roll(const Seat& seat, int gpus, const UniqueId& id, milliseconds patience) {
-  const Clock::time_point end = Clock::now() + patience;
+  const steady_clock::time_point end = steady_clock::now() + patience;
   return seat.rank == 0 ? gather(seat, gpus, id, end) : answer_roll(seat, gpus, end);
 }
 

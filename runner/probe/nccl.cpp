@@ -9,7 +9,7 @@
 namespace mlenv::probe {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 using Communicator = void*;  // ncclComm_t
 constexpr int kUint32 = 3;   // ncclUint32
 constexpr int kSum = 0;      // ncclSum
@@ -174,17 +174,17 @@ class Ranks {
 void measure(const Ranks& ranks, NcclReport& report) {
   constexpr int kTimes = 5;
   for (int i = 0; i < kTimes; ++i) {
-    const auto began = Clock::now();
+    const auto began = steady_clock::now();
     ranks.reduce();
-    const std::chrono::duration<double> took = Clock::now() - began;
+    const std::chrono::duration<double> took = steady_clock::now() - began;
     report.each_seconds.push_back(std::max(took.count(), 1e-9));
   }
   report.seconds = *std::min_element(report.each_seconds.begin(), report.each_seconds.end());
 }
 
 /// Where the ranks of other nodes are, if there are to be any.
-void join(Ranks& ranks, const Nccl& nccl, const Options& options, NcclReport& report,
-          const Doing& doing) {
+void join_ranks(Ranks& ranks, const Nccl& nccl, const Options& options, NcclReport& report,
+                const Doing& doing) {
   if (!options.across) {
     doing("NCCL's start on " + std::to_string(report.ranks) + " GPUs");
     return ranks.join();
@@ -226,7 +226,7 @@ NcclReport reduce_over(const Cuda& cuda, const std::vector<Gpu>& gpus, const Opt
     nccl.check(nccl.version(&number), "ncclGetVersion");
     report.version = nccl_version(number);
     Ranks ranks(cuda, nccl, gpus, report.bytes / 4);
-    join(ranks, nccl, options, report, doing);
+    join_ranks(ranks, nccl, options, report, doing);
     ranks.load();
     doing("NCCL's all-reduce");
     ranks.reduce();  // the first one sets connections up

@@ -6,7 +6,8 @@
 namespace mlenv::probe {
 namespace {
 
-std::uint64_t number(const std::string& option, const std::string& text, std::uint64_t most) {
+std::uint64_t number_option(const std::string& option, const std::string& text,
+                            std::uint64_t most) {
   std::uint64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
@@ -45,9 +46,9 @@ Options parse_options(const std::vector<std::string>& words) {
       options.nccl = true;
       options.nccl_library = value;
     } else if (word == "--size") {
-      options.mebibytes = number(word, value, kMostMebibytes);
+      options.mebibytes = number_option(word, value, kMostMebibytes);
     } else {
-      options.timeout = std::chrono::seconds(number(word, value, kLongest));
+      options.timeout = std::chrono::seconds(number_option(word, value, kLongest));
     }
   }
   return options;

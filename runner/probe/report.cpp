@@ -19,7 +19,7 @@ std::string rate(const Rate& value) {
   return value ? std::to_string(static_cast<std::uint64_t>(*value)) : "null";
 }
 
-std::string number(const std::optional<double>& value) {
+std::string json_number(const std::optional<double>& value) {
   if (!value) return "null";
   std::array<char, 40> text{};
   (void)std::snprintf(text.data(), text.size(), "%.9f", *value);
@@ -44,7 +44,7 @@ class Members {
 };
 
 template <class Items, class Render>
-std::string list_of(const Items& items, const Render& render) {
+std::string json_list(const Items& items, const Render& render) {
   std::string out = "[";
   for (const auto& item : items) {
     if (out.size() > 1) out += ',';
@@ -91,11 +91,12 @@ std::string object_of(const NcclReport& nccl) {
       .add("ranks", std::to_string(nccl.ranks))
       .add("bytes", std::to_string(nccl.bytes))
       .add("sums_right", truth(nccl.sums_right))
-      .add("seconds", number(nccl.seconds))
+      .add("seconds", json_number(nccl.seconds))
       .add("algorithm_bytes_per_second", rate(algorithm))
       .add("bus_bytes_per_second", rate(bus))
       .add("problem", text_or_null(nccl.problem))
-      .add("each_seconds", list_of(nccl.each_seconds, [](double one) { return number(one); }))
+      .add("each_seconds",
+           json_list(nccl.each_seconds, [](double one) { return json_number(one); }))
       .object();
 }
 
@@ -170,8 +171,8 @@ std::string members_of(const Report& report) {
   const auto object = [](const auto& item) { return object_of(item); };
   return Members()
       .add("driver", driver)
-      .add("gpus", list_of(report.gpus, object))
-      .add("pairs", list_of(report.pairs, object))
+      .add("gpus", json_list(report.gpus, object))
+      .add("pairs", json_list(report.pairs, object))
       .add("nccl", report.nccl ? object_of(*report.nccl) : "null")
       .text();
 }

@@ -23,7 +23,7 @@ namespace mlenv {
 namespace {
 
 constexpr std::size_t kMostNames = 1000;
-constexpr std::uint64_t kMostRead = std::uint64_t{256} << 20U;
+constexpr std::uint64_t kMostCodeRead = std::uint64_t{256} << 20U;
 
 /// Digests of files, as long as their sum stays in bounds.
 class ChangedFiles {
@@ -45,7 +45,7 @@ class ChangedFiles {
       throw NotKnown(fmt::format("`{}` is a repository of its own, or no file", name));
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (size > kMostRead - read_) {
+    if (size > kMostCodeRead - read_) {
       throw NotKnown(fmt::format("the changed files hold more than 256 MB, `{}` among them", name));
     }
     read_ += size;
@@ -72,7 +72,7 @@ class ChangedFiles {
   std::uint64_t read_ = 0;
 };
 
-Text digest_of(const fs::path& top, const std::vector<std::string>& names) {
+Text changes_digest(const fs::path& top, const std::vector<std::string>& names) {
   try {
     ChangedFiles files{top};
     std::string lines;
@@ -90,8 +90,6 @@ bool is_commit(std::string_view text) {
   return (text.size() == kSha1 || text.size() == kSha256) &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 CodeState unknown_code(const std::string& why) {
   return {unknown<std::string>(why), unknown<std::string>(why),
@@ -129,7 +127,7 @@ CodeState code_state(const fs::path& project, const std::vector<std::string>& wi
     const GitRepository repository{project};
     const auto fact = [&](const char* source, const std::vector<std::string>& words) -> Text {
       try {
-        return known(first_line(repository.ask(words)), source);
+        return known(std::string(first_line(repository.ask(words))), source);
       } catch (const std::exception& error) {
         return unknown<std::string>(error.what());
       }
@@ -142,7 +140,7 @@ CodeState code_state(const fs::path& project, const std::vector<std::string>& wi
     code.changed = names.size() <= kMostNames ? known(names, "git status")
                                               : unknown<std::vector<std::string>>(fmt::format(
                                                     "{} files, too many to name", names.size()));
-    code.changed_digest = digest_of(repository.folders().top, names);
+    code.changed_digest = changes_digest(repository.folders().top, names);
   } catch (const std::exception& error) {
     const std::string why = error.what();
     if (code.commit.source.empty()) return unknown_code(why);

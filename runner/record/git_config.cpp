@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::uint64_t kLongestConfig = std::uint64_t{4} << 20U;
 
-class Reader {
+class ConfigReader {
  public:
-  Reader(std::string_view text, const fs::path& shown) : rest_(text), shown_(shown) {
+  ConfigReader(std::string_view text, const fs::path& shown) : rest_(text), shown_(shown) {
     if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
   }
 
@@ -176,7 +176,7 @@ std::optional<std::string> GitConfig::last(std::string_view key) const {
 }
 
 GitConfig parse_git_config(std::string_view text, const fs::path& shown) {
-  return Reader{text, shown}.read();
+  return ConfigReader{text, shown}.read();
 }
 
 GitConfig read_git_config(const fs::path& folder, const std::string& name) {

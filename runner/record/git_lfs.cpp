@@ -13,7 +13,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kVersion = "version https://git-lfs.github.com/spec/v1\n";
+constexpr std::string_view kPointerVersion = "version https://git-lfs.github.com/spec/v1\n";
 
 std::uint64_t size_of(int file) {
   struct stat status {};
@@ -26,8 +26,8 @@ std::optional<LfsPointer> parse_lfs_pointer(std::string_view text) {
   constexpr std::string_view kOid = "oid sha256:";
   constexpr std::string_view kSize = "size ";
   constexpr std::size_t kHex = 64;
-  if (text.size() > kLongestPointer || !text.starts_with(kVersion)) return std::nullopt;
-  text.remove_prefix(kVersion.size());
+  if (text.size() > kLongestPointer || !text.starts_with(kPointerVersion)) return std::nullopt;
+  text.remove_prefix(kPointerVersion.size());
   if (!text.starts_with(kOid) || text.size() < kOid.size() + kHex + 1) return std::nullopt;
   const std::string_view hex = text.substr(kOid.size(), kHex);
   text.remove_prefix(kOid.size() + kHex);

@@ -22,7 +22,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::seconds kDeadline{60};
+constexpr std::chrono::seconds kGitDeadline{60};
 constexpr std::uint64_t kMostIndex = std::uint64_t{1} << 30U;
 constexpr std::uint64_t kMostReferences = std::uint64_t{256} << 20U;
 constexpr std::size_t kMostReferenceFiles = 100'000;
@@ -33,18 +33,18 @@ constexpr const char* kMostOfOneObject = "GIT_ALLOC_LIMIT=1g";
 
 /// Settings that say how content is read, and name no program and no file. Values of the
 /// repository's own are letters, digits, `.` and `-` alone.
-constexpr std::array<std::string_view, 12> kValues = {"core.autocrlf",
-                                                      "core.eol",
-                                                      "core.filemode",
-                                                      "core.symlinks",
-                                                      "core.ignorecase",
-                                                      "core.checkstat",
-                                                      "core.trustctime",
-                                                      "core.precomposeunicode",
-                                                      "index.sparse",
-                                                      "core.sparsecheckout",
-                                                      "core.sparsecheckoutcone",
-                                                      "extensions.objectformat"};
+constexpr std::array<std::string_view, 12> kPlainSettings = {"core.autocrlf",
+                                                             "core.eol",
+                                                             "core.filemode",
+                                                             "core.symlinks",
+                                                             "core.ignorecase",
+                                                             "core.checkstat",
+                                                             "core.trustctime",
+                                                             "core.precomposeunicode",
+                                                             "index.sparse",
+                                                             "core.sparsecheckout",
+                                                             "core.sparsecheckoutcone",
+                                                             "extensions.objectformat"};
 /// Of the person, who may name files of theirs.
 constexpr std::array<std::string_view, 2> kOwnPaths = {"core.excludesfile", "core.attributesfile"};
 
@@ -99,7 +99,7 @@ std::vector<std::string> quiet_environment(const fs::path& home) {
   return own;
 }
 
-Captured run(Command command, const std::string& program, std::string_view input) {
+Captured run_limited(Command command, const std::string& program, std::string_view input) {
   static const std::optional<fs::path> limiter = find_program("prlimit");
   std::vector<std::string> words;
   if (limiter) {
@@ -112,10 +112,10 @@ Captured run(Command command, const std::string& program, std::string_view input
   words.push_back(program);
   command.argv.insert(command.argv.begin(), words.begin(), words.end());
   try {
-    return run_captured(std::move(command), kDeadline, input);
+    return run_captured(std::move(command), kGitDeadline, input);
   } catch (const Error& error) {
     if (error.code() != "timeout") throw;
-    throw NotKnown(fmt::format("git did not answer within {} seconds", kDeadline.count()));
+    throw NotKnown(fmt::format("git did not answer within {} seconds", kGitDeadline.count()));
   }
 }
 
@@ -144,7 +144,7 @@ OwnGitSettings read_own_settings() {
   command.env = kept_environment(true);
   command.env->push_back("GIT_DIR=" + (empty.path() / "none").string());  // asks no repository
   command.folder = empty.path();
-  const Captured said = run(std::move(command), git_program(), {});
+  const Captured said = run_limited(std::move(command), git_program(), {});
   OwnGitSettings own;
   const std::map<std::string, std::string> variables = caller_variables();
   for (const auto& [key, name] :
@@ -165,7 +165,8 @@ OwnGitSettings read_own_settings() {
       if (value.starts_with("~/") && home != variables.end())
         value = home->second + value.substr(1);
       own.values.emplace_back(key, std::move(value));
-    } else if (contains(kValues, key) && is_value(value) && !key.starts_with("extensions.")) {
+    } else if (contains(kPlainSettings, key) && is_value(value) &&
+               !key.starts_with("extensions.")) {
       own.values.emplace_back(key, std::move(value));
     }
   }
@@ -257,7 +258,7 @@ bool blocks(const struct stat& status) {
 }
 
 /// What is moved meanwhile ends the look: the deadline is for the rest.
-void look(const fs::path& top, TreeWalk walk) {
+void walk_quietly(const fs::path& top, TreeWalk walk) {
   walk.unreadable = [](std::string_view, int) {};  // git says so
   try {
     walk_tree(top, walk);
@@ -278,7 +279,7 @@ void require_objects(const fs::path& objects) {
     if (blocks(target)) throw no_file(objects / entry.path);
     return true;
   };
-  look(objects, std::move(walk));
+  walk_quietly(objects, std::move(walk));
 }
 
 /// It opens these too, in each folder of the work tree. Of a large one the rest is not looked at.
@@ -292,11 +293,11 @@ void require_settings_in(const fs::path& top) {
     if (is_read && blocks(entry.status)) throw no_file(top / entry.path);
     return ++seen < kMostLookedAt && entry.name != ".git";
   };
-  look(top, std::move(walk));
+  walk_quietly(top, std::move(walk));
 }
 
 /// `ref: refs/heads/main`: that name. Empty where it is a commit, or nothing that git would write.
-std::string link_in(const std::string& text) {
+std::string named_ref_in(const std::string& text) {
   constexpr std::string_view kPrefix = "ref:";
   if (!text.starts_with(kPrefix)) return {};
   const std::string_view name = trim(std::string_view(text).substr(kPrefix.size()));
@@ -363,11 +364,11 @@ void GitRepository::copy_references(References references) {
     return;
   }
   constexpr int kLongestChain = 5;
-  std::string name = link_in(read_file(to / "HEAD"));
+  std::string name = named_ref_in(read_file(to / "HEAD"));
   for (int i = 0; i < kLongestChain && !name.empty(); ++i) {
     const bool found = copy_beneath(git.get(), name, to / name, kMostReferences) ||
                        copy_beneath(common.get(), name, to / name, kMostReferences);
-    name = found ? link_in(read_file(to / name)) : "";
+    name = found ? named_ref_in(read_file(to / name)) : "";
   }
 }
 
@@ -375,7 +376,7 @@ void GitRepository::write_settings() const {
   std::vector<std::pair<std::string, std::string>> values = own_git_settings().values;
   const auto take = [&](const GitConfig& config) {
     for (const auto& [key, value] : config.values) {
-      if ((contains(kValues, key) && is_value(value)) || is_branch_setting(key, value)) {
+      if ((contains(kPlainSettings, key) && is_value(value)) || is_branch_setting(key, value)) {
         values.emplace_back(key, value);
       }
     }
@@ -416,7 +417,7 @@ std::string GitRepository::ask_in(const fs::path& top, const fs::path& folder,
   command.env->push_back("GIT_WORK_TREE=" + top.string());
   command.env->push_back("GIT_OBJECT_DIRECTORY=" + (folders_.common / "objects").string());
   command.folder = folder;
-  Captured answer = run(std::move(command), git_program(), input);
+  Captured answer = run_limited(std::move(command), git_program(), input);
   if (answer.exit.code == 0) return std::move(answer.out);
   const std::string_view first = std::string_view(answer.err).substr(0, answer.err.find('\n'));
   throw NotKnown(fmt::format("git: {}", trim(first)));

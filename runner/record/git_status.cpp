@@ -18,11 +18,11 @@
 namespace mlenv {
 namespace {
 
-using Names = std::vector<std::string>;
-using Clock = std::chrono::steady_clock;
+using GitNames = std::vector<std::string>;
+using std::chrono::steady_clock;
 
-constexpr int kDeepest = 10;                                 // submodules of submodules
-constexpr std::size_t kMostAnswer = std::size_t{64} << 20U;  // run_captured() keeps no more
+constexpr int kDeepestSubmodule = 10;                           // submodules of submodules
+constexpr std::size_t kMostGitOutput = std::size_t{64} << 20U;  // run_captured() keeps no more
 
 /// Of `git status --porcelain -z`: two letters, a blank, the name.
 struct Status {
@@ -40,26 +40,27 @@ std::vector<Status> parse_status(std::string_view text) {
   return found;
 }
 
-std::string lines_of(const Names& names) {
+std::string nul_ended(const GitNames& names) {
   std::string text;
   for (const std::string& name : names) text += name + '\0';
   return text;
 }
 
 /// Answers of NUL between `kParts` words, one behind the other.
-std::vector<std::string_view> parts_of(const std::string& answer) {
+std::vector<std::string_view> nul_parts(const std::string& answer) {
   std::vector<std::string_view> parts = split(answer, '\0');
   if (!parts.empty()) parts.pop_back();
   return parts;
 }
 
 /// Name → filter that the attributes give it.
-std::map<std::string, std::string> filters_of(const GitRepository& repository, const Names& names) {
+std::map<std::string, std::string> filters_of(const GitRepository& repository,
+                                              const GitNames& names) {
   std::map<std::string, std::string> filters;
   const fs::path& top = repository.folders().top;
   const std::string answer =
-      repository.ask_in(top, top, {"check-attr", "-z", "--stdin", "filter"}, lines_of(names));
-  const std::vector<std::string_view> parts = parts_of(answer);
+      repository.ask_in(top, top, {"check-attr", "-z", "--stdin", "filter"}, nul_ended(names));
+  const std::vector<std::string_view> parts = nul_parts(answer);
   for (std::size_t i = 0; i + 2 < parts.size(); i += 3) {
     const std::string_view value = parts[i + 2];
     if (value == "unspecified" || value == "unset" || value == "set") continue;
@@ -71,7 +72,7 @@ std::map<std::string, std::string> filters_of(const GitRepository& repository, c
 /// Name → what the index has for it, where that is a pointer of LFS.
 class Pointers {
  public:
-  Pointers(const GitRepository& repository, const Names& names) {
+  Pointers(const GitRepository& repository, const GitNames& names) {
     if (names.empty()) return;
     const fs::path& top = repository.folders().top;
     std::string questions;
@@ -121,19 +122,19 @@ class Pointers {
     return line.starts_with("blob ") && size_at_end(line) <= kLongestPointer;
   }
 
-  Names names_;
+  GitNames names_;
   std::string texts_;
 };
 
 /// Of files whose content is not that of the index as it stands there: those that another program
 /// would have made that content of.
-std::set<std::string> unchanged_by_filters(const GitRepository& repository, const Names& names) {
+std::set<std::string> unchanged_by_filters(const GitRepository& repository, const GitNames& names) {
   constexpr std::chrono::seconds kMost{60};
-  const Clock::time_point until = Clock::now() + kMost;
+  const steady_clock::time_point until = steady_clock::now() + kMost;
   std::set<std::string> unchanged;
   const std::map<std::string, std::string> filters = filters_of(repository, names);
-  Names lfs;
-  Names other;
+  GitNames lfs;
+  GitNames other;
   for (const auto& [name, filter] : filters) (filter == "lfs" ? lfs : other).push_back(name);
   const fs::path& top = repository.folders().top;
   for (const auto& [name, pointer] : Pointers(repository, lfs).read()) {
@@ -143,13 +144,13 @@ std::set<std::string> unchanged_by_filters(const GitRepository& repository, cons
   repository.trust_times();
   constexpr std::size_t kAtOnce = 500;
   for (std::size_t i = 0; i < other.size(); i += kAtOnce) {
-    Names words = {"--literal-pathspecs", "diff-files",          "--name-only", "-z",
-                   "--no-ext-diff",       "--ignore-submodules", "--"};
+    GitNames words = {"--literal-pathspecs", "diff-files",          "--name-only", "-z",
+                      "--no-ext-diff",       "--ignore-submodules", "--"};
     const std::size_t end = std::min(other.size(), i + kAtOnce);
     words.insert(words.end(), other.begin() + static_cast<std::ptrdiff_t>(i),
                  other.begin() + static_cast<std::ptrdiff_t>(end));
     const std::string answer = repository.ask_in(top, top, words);
-    const std::vector<std::string_view> differing = parts_of(answer);
+    const std::vector<std::string_view> differing = nul_parts(answer);
     for (std::size_t at = i; at < end; ++at) {
       if (std::find(differing.begin(), differing.end(), other[at]) == differing.end()) {
         unchanged.insert(other[at]);
@@ -161,14 +162,14 @@ std::set<std::string> unchanged_by_filters(const GitRepository& repository, cons
 
 /// Commit → path of what the index has of other repositories.
 std::vector<std::pair<std::string, std::string>> submodules_of(const GitRepository& repository,
-                                                               const Names& paths) {
+                                                               const GitNames& paths) {
   std::vector<std::pair<std::string, std::string>> found;
   if (!repository.may_have_submodules()) return found;
-  Names words = {"ls-files", "--stage", "-z", "--full-name", "--"};
+  GitNames words = {"ls-files", "--stage", "-z", "--full-name", "--"};
   words.insert(words.end(), paths.begin(), paths.end());
   const std::string answer = repository.ask(words);
-  if (answer.size() >= kMostAnswer) throw NotKnown("the index has too many files to list");
-  for (const std::string_view line : parts_of(answer)) {
+  if (answer.size() >= kMostGitOutput) throw NotKnown("the index has too many files to list");
+  for (const std::string_view line : nul_parts(answer)) {
     const std::size_t tab = line.find('\t');
     const std::vector<std::string_view> parts = split(line.substr(0, tab), ' ');
     if (tab == std::string_view::npos || parts.size() != 3 || parts[0] != "160000") continue;
@@ -189,7 +190,8 @@ std::map<std::string, std::string> ignored_submodules(const fs::path& top) {
   return found;
 }
 
-Names all_changes(const GitRepository& repository, const Names& paths, bool with_new, int depth);
+GitNames all_changes(const GitRepository& repository, const GitNames& paths, bool with_new,
+                     int depth);
 
 /// As the folder has it: whether it is another commit than the index says, or changed itself.
 bool submodule_changed(const fs::path& top, const std::string& path, const std::string& commit,
@@ -198,8 +200,9 @@ bool submodule_changed(const fs::path& top, const std::string& path, const std::
   const fs::path folder = top / path;
   if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return true;
   if (::lstat((folder / ".git").c_str(), &status) != 0) return false;  // was not checked out
-  if (depth >= kDeepest)
+  if (depth >= kDeepestSubmodule) {
     throw NotKnown(fmt::format("`{}`: too many submodules in each other", path));
+  }
   const GitRepository inner{folder};
   if (inner.folders().top != fs::canonical(folder)) return false;
   const std::string head = inner.ask({"rev-parse", "--verify", "-q", "HEAD"});
@@ -208,25 +211,25 @@ bool submodule_changed(const fs::path& top, const std::string& path, const std::
   return !all_changes(inner, {"."}, ignore != "untracked", depth + 1).empty();
 }
 
-Names changed_submodules(const GitRepository& repository, const Names& paths, int depth) {
+GitNames changed_submodules(const GitRepository& repository, const GitNames& paths, int depth) {
   const auto submodules = submodules_of(repository, paths);
   if (submodules.empty()) return {};
-  Names changed;
+  GitNames changed;
   const auto ignored = ignored_submodules(repository.folders().top);
   std::set<std::string> staged;
   try {
-    Names words = {"diff-index",
-                   "--cached",
-                   "--name-only",
-                   "-z",
-                   "--no-ext-diff",
-                   "--no-renames",
-                   "--ignore-submodules=none",
-                   "HEAD",
-                   "--"};
+    GitNames words = {"diff-index",
+                      "--cached",
+                      "--name-only",
+                      "-z",
+                      "--no-ext-diff",
+                      "--no-renames",
+                      "--ignore-submodules=none",
+                      "HEAD",
+                      "--"};
     words.insert(words.end(), paths.begin(), paths.end());
     const std::string answer = repository.ask(words);
-    for (const std::string_view name : parts_of(answer)) staged.emplace(name);
+    for (const std::string_view name : nul_parts(answer)) staged.emplace(name);
   } catch (const NotKnown&) {  // no commit yet: all is staged
     for (const auto& [commit, path] : submodules) staged.insert(path);
   }
@@ -241,19 +244,20 @@ Names changed_submodules(const GitRepository& repository, const Names& paths, in
   return changed;
 }
 
-Names all_changes(const GitRepository& repository, const Names& paths, bool with_new, int depth) {
-  Names words = {"status",
-                 "--porcelain=v1",
-                 "-z",
-                 "--no-renames",
-                 "--ignore-submodules=all",
-                 with_new ? "--untracked-files=all" : "--untracked-files=no",
-                 "--"};
+GitNames all_changes(const GitRepository& repository, const GitNames& paths, bool with_new,
+                     int depth) {
+  GitNames words = {"status",
+                    "--porcelain=v1",
+                    "-z",
+                    "--no-renames",
+                    "--ignore-submodules=all",
+                    with_new ? "--untracked-files=all" : "--untracked-files=no",
+                    "--"};
   words.insert(words.end(), paths.begin(), paths.end());
   const std::string answer = repository.ask(words);
-  if (answer.size() >= kMostAnswer) throw NotKnown("git names too many files");
-  Names names;
-  Names doubtful;
+  if (answer.size() >= kMostGitOutput) throw NotKnown("git names too many files");
+  GitNames names;
+  GitNames doubtful;
   for (Status& one : parse_status(answer)) {
     if (one.letters == " M") doubtful.push_back(one.name);
     names.push_back(std::move(one.name));
@@ -274,7 +278,7 @@ Names all_changes(const GitRepository& repository, const Names& paths, bool with
 
 std::vector<std::string> changed_files(const GitRepository& repository,
                                        const std::vector<std::string>& without) {
-  Names paths = {"."};
+  GitNames paths = {"."};
   for (const std::string& path : without) paths.push_back(":(exclude,literal)" + path);
   return all_changes(repository, paths, true, 0);
 }

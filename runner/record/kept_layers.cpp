@@ -72,7 +72,7 @@ bool is_same(const fs::path& folder, const Fd& lock) {
          held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
-Error gone(const std::string& id) {
+Error layer_gone(const std::string& id) {
   return usage_error("no-kept-layer", "the kept layer `{}` is gone", id)
       .because("the records of the runs that wrote to it were taken away, and it with them")
       .hint("keep another one: `mlenv run --keep`");
@@ -84,7 +84,9 @@ HeldLayer KeptLayers::make(std::string_view image) const {
   make_own_folders(folder_);
   TemporaryFolder made{folder_, kUnfinishedRun};
   std::optional<Fd> lock = lock_of(made.path(), true);
-  if (!lock) throw gone(made.path().filename().string());  // taken away, as one of a killed mlenv
+  if (!lock) {
+    throw layer_gone(made.path().filename().string());  // taken away, as one of a killed mlenv
+  }
   write_file(made.path() / kImageFile, image);
   write_file(made.path() / kGenerationFile, "1");
   constexpr int kTries = 100;
@@ -104,7 +106,7 @@ HeldLayer KeptLayers::make(std::string_view image) const {
 HeldLayer KeptLayers::hold(const std::string& id, std::string_view image, bool to_write) const {
   const fs::path folder = folder_ / id;
   const auto over = read_file_if_exists(folder / kImageFile);
-  if (!over) throw gone(id);
+  if (!over) throw layer_gone(id);
   if (*over != image) {
     throw refusal("layer-differs", "the kept layer lies over another image")
         .because(fmt::format("it was made over {}, and this image is {}", *over, image))
@@ -112,7 +114,7 @@ HeldLayer KeptLayers::hold(const std::string& id, std::string_view image, bool t
                           "one: `--keep` without `--from`",
                           *over));
   }
-  if (!fs::exists(folder / kHeldFile)) throw gone(id);
+  if (!fs::exists(folder / kHeldFile)) throw layer_gone(id);
   std::optional<Fd> lock = lock_in_time(folder, to_write);
   if (!lock) {
     const std::string user = user_of(id);
@@ -123,7 +125,7 @@ HeldLayer KeptLayers::hold(const std::string& id, std::string_view image, bool t
                          "to it"
                        : "wait for its end: it writes to the layer");
   }
-  if (!is_same(folder, *lock)) throw gone(id);
+  if (!is_same(folder, *lock)) throw layer_gone(id);
   const std::uint64_t before = generation(id);
   if (to_write) write_file(folder / kGenerationFile, std::to_string(before + 1));
   return {id, folder, *std::move(lock), before};

@@ -9,11 +9,11 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kRead = std::size_t{256} << 10;
+constexpr std::size_t kLogReadBytes = std::size_t{256} << 10;
 constexpr std::size_t kNameDigits = 20;
 
 /// nullopt for a name that is no log file's.
-std::optional<std::uint64_t> number_of(const fs::path& path) {
+std::optional<std::uint64_t> log_file_number(const fs::path& path) {
   const std::string name = path.filename().string();
   const bool digits = name.size() == kNameDigits &&
                       std::all_of(name.begin(), name.end(), is_digit) && name.front() == '0';
@@ -45,8 +45,8 @@ std::optional<std::string> LogReader::next() {
 /// What is not a whole line yet is read again: the writer may have taken it back.
 bool LogReader::take_from_file() {
   if (!fd_) return false;
-  const bool grows = in_buffer_ == 0 && buffer_.size() >= kRead;
-  const std::size_t size = grows ? buffer_.size() * 2 : kRead;
+  const bool grows = in_buffer_ == 0 && buffer_.size() >= kLogReadBytes;
+  const std::size_t size = grows ? buffer_.size() * 2 : kLogReadBytes;
   buffer_.resize(size);
   in_buffer_ = 0;
   ssize_t count = 0;
@@ -64,7 +64,7 @@ bool LogReader::take_from_file() {
 /// last.
 bool LogReader::next_file() {
   for (const fs::path& path : list_folder(folder_)) {
-    const std::optional<std::uint64_t> number = number_of(path);
+    const std::optional<std::uint64_t> number = log_file_number(path);
     if (!number || (file_ && *number <= *file_)) continue;
     if (take_from_file()) return true;
     Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};

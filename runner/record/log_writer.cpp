@@ -14,17 +14,18 @@ namespace {
 constexpr std::size_t kFiles = 4;
 constexpr std::uint64_t kSmallestFile = 4096;
 
-constexpr std::array<std::string_view, 3> kStreams = {"out", "err", "mlenv"};
+constexpr std::array<std::string_view, 3> kLogStreams = {"out", "err", "mlenv"};
 
-std::string file_name(std::uint64_t before) { return fmt::format("{:020}", before); }
+std::string log_file_name(std::uint64_t before) { return fmt::format("{:020}", before); }
 
 }  // namespace
 
 fs::path log_folder(const fs::path& run_folder) { return run_folder / "log"; }
 
 std::string render_log_line(const LogLine& line) {
-  return fmt::format("{} {} {} {}\n", line.time, kStreams.at(static_cast<std::size_t>(line.stream)),
-                     line.ends ? 'F' : 'P', line.text);
+  return fmt::format("{} {} {} {}\n", line.time,
+                     kLogStreams.at(static_cast<std::size_t>(line.stream)), line.ends ? 'F' : 'P',
+                     line.text);
 }
 
 std::optional<LogLine> parse_log_line(std::string_view text) {
@@ -39,9 +40,9 @@ std::optional<LogLine> parse_log_line(std::string_view text) {
   std::string_view stream;
   std::string_view ends;
   if (!word(line.time) || !word(stream) || !word(ends)) return std::nullopt;
-  const auto found = std::find(kStreams.begin(), kStreams.end(), stream);
-  if (found == kStreams.end() || (ends != "F" && ends != "P")) return std::nullopt;
-  line.stream = static_cast<LogStream>(found - kStreams.begin());
+  const auto found = std::find(kLogStreams.begin(), kLogStreams.end(), stream);
+  if (found == kLogStreams.end() || (ends != "F" && ends != "P")) return std::nullopt;
+  line.stream = static_cast<LogStream>(found - kLogStreams.begin());
   line.ends = ends == "F";
   line.text = text;
   return line;
@@ -120,8 +121,8 @@ bool LogWriter::has_room_for(std::size_t size) {
 
 bool LogWriter::begin_file() {
   drop_oldest();
-  Fd fd{::open((folder_ / file_name(before_)).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-               0600)};
+  Fd fd{::open((folder_ / log_file_name(before_)).c_str(),
+               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)};
   // With neither, what comes is lost; it is tried again with the next.
   if (!fd) return static_cast<bool>(fd_);
   struct stat status {};

@@ -6,7 +6,7 @@
 namespace mlenv {
 namespace {
 
-std::vector<RecordedPackage> recorded(const std::vector<ListedPackage>& packages) {
+std::vector<RecordedPackage> recorded_packages(const std::vector<ListedPackage>& packages) {
   std::vector<RecordedPackage> out;
   out.reserve(packages.size());
   for (const ListedPackage& one : packages) {
@@ -33,8 +33,8 @@ RunEnvironment run_environment(const Environment& installed,
                                const std::vector<std::string>& variables) {
   RunEnvironment out;
   out.platform = installed.platform;
-  out.wheels = recorded(installed.wheels);
-  out.debs = recorded(installed.debs);
+  out.wheels = recorded_packages(installed.wheels);
+  out.debs = recorded_packages(installed.debs);
   std::map<std::string, std::optional<std::string>> by_name;
   for (const std::string& text : variables) {
     const std::size_t equals = text.find('=');

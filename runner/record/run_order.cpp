@@ -19,7 +19,7 @@ namespace mlenv {
 namespace {
 
 /// Some 40,000 runs.
-constexpr off_t kLarge = off_t{1} << 20U;
+constexpr off_t kLargeOrder = off_t{1} << 20U;
 
 /// Without the lines of records that were taken away. The file is held.
 void shorten(int fd, const fs::path& folder) {
@@ -49,7 +49,7 @@ void note_run(const fs::path& folder, const std::string& id) noexcept {
       if (errno != EINTR) throw os_error(errno, "cannot lock `{}`", kOrderFile);
     }
     struct stat status {};
-    if (::fstat(fd.get(), &status) == 0 && status.st_size > kLarge) shorten(fd.get(), folder);
+    if (::fstat(fd.get(), &status) == 0 && status.st_size > kLargeOrder) shorten(fd.get(), folder);
     write_all(fd.get(), as_bytes(id + "\n"));
   } catch (const std::exception& error) {
     log::debug("the order of run `{}` is not noted: {}", id, error.what());

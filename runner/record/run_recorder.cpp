@@ -15,6 +15,7 @@
 #include "base/log.hpp"
 #include "base/own_entries.hpp"
 #include "base/paths.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/facts/remembered.hpp"
@@ -26,8 +27,8 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kReexec = "__record";
-constexpr std::uint64_t kBlockBytes = 512;        // of ru_inblock and ru_oublock (getrusage(2))
+constexpr std::string_view kRecordReexec = "__record";
+constexpr std::uint64_t kUsageBlockBytes = 512;   // of ru_inblock and ru_oublock (getrusage(2))
 constexpr std::uint64_t kMemoryUnitBytes = 1024;  // of ru_maxrss
 
 double seconds_of(const timeval& time) {
@@ -35,7 +36,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / kMicroseconds;
 }
 
-std::string host_name() {
+std::string recorded_host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "";
   return name.data();
@@ -60,8 +61,7 @@ void refuse_taken_name(const RunRecords& records, const std::string& name) {
       .hint("choose another name, or `mlenv stop " + name + "`");
 }
 
-std::optional<std::uint64_t> signal_of(const Exit& exit) {
-  constexpr int kSignalBase = 128;
+std::optional<std::uint64_t> signal_of_exit(const Exit& exit) {
   if (!exit.signalled) return std::nullopt;
   return static_cast<std::uint64_t>(exit.code - kSignalBase);
 }
@@ -85,7 +85,7 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start, const KnownStat
       before_(children_so_far()) {
   const auto now = std::chrono::system_clock::now();
   start_.started = utc_text(now);
-  start_.host = host_name();
+  start_.host = recorded_host_name();
   start_.boot_id = trim(read_file_if_exists("/proc/sys/kernel/random/boot_id").value_or(""));
   make_own_folders(folder);
   if (start_.name) {
@@ -119,7 +119,7 @@ RunRecorder::RunRecorder(const fs::path& folder, const std::string& id, FileLock
       held_(std::move(held)),
       began_(std::chrono::steady_clock::now()),
       before_(children_so_far()) {
-  start_.host = host_name();
+  start_.host = recorded_host_name();
   start_.boot_id = trim(read_file_if_exists("/proc/sys/kernel/random/boot_id").value_or(""));
   start_.launch = now.launch;
   if (const auto first = parse_utc(start_.started)) {
@@ -141,7 +141,7 @@ void RunRecorder::write_host(const std::string& facts) const {
 }
 
 void RunRecorder::start_reader(const KnownState& known) {
-  std::vector<std::string> reader = {own_executable().string(), std::string(kReexec),
+  std::vector<std::string> reader = {own_executable().string(), std::string(kRecordReexec),
                                      folder_.string()};
   if (known.code) {
     write_file(folder_ / kCodeFile, render_code_state(*known.code), /*durable=*/false);
@@ -209,8 +209,8 @@ RunRecorder::Before RunRecorder::children_so_far() {
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);
   return {seconds_of(usage.ru_utime), seconds_of(usage.ru_stime),
-          static_cast<std::uint64_t>(usage.ru_inblock) * kBlockBytes,
-          static_cast<std::uint64_t>(usage.ru_oublock) * kBlockBytes,
+          static_cast<std::uint64_t>(usage.ru_inblock) * kUsageBlockBytes,
+          static_cast<std::uint64_t>(usage.ru_oublock) * kUsageBlockBytes,
           static_cast<std::uint64_t>(usage.ru_maxrss) * kMemoryUnitBytes};
 }
 
@@ -240,20 +240,20 @@ void RunRecorder::attempt_ended(const AttemptEnd& attempt) {
   attempts_.last.push_back({attempt.number, utc_text(std::chrono::system_clock::now()),
                             static_cast<double>(attempt.took.count()) / kMilliseconds,
                             static_cast<std::uint64_t>(attempt.exit.code),
-                            signal_of(attempt.exit)});
+                            signal_of_exit(attempt.exit)});
   if (attempts_.last.size() > kMostKept) attempts_.last.erase(attempts_.last.begin());
   write_file(folder_ / kAttemptsFile, render_attempts(attempts_), /*durable=*/false);
 }
 
 namespace {
 
-RunUsage recorded(const JobUsage& use) {
+RunUsage recorded_use(const JobUsage& use) {
   constexpr std::uint64_t kKilobyte = 1024;
   RunUsage usage;
   usage.user_seconds = use.user_seconds;
   usage.system_seconds = use.system_seconds;
-  usage.read_bytes = use.read_blocks * kBlockBytes;
-  usage.written_bytes = use.written_blocks * kBlockBytes;
+  usage.read_bytes = use.read_blocks * kUsageBlockBytes;
+  usage.written_bytes = use.written_blocks * kUsageBlockBytes;
   usage.largest_process_bytes =
       known(use.largest_kilobytes * kKilobyte, "getrusage(2) in the container");
   return usage;
@@ -268,9 +268,9 @@ void RunRecorder::ended(const RunOutcome& outcome,
   RunEnd end;
   measure(end);
   end.exit_code = static_cast<std::uint64_t>(outcome.exit.code);
-  end.signal = signal_of(outcome.exit);
+  end.signal = signal_of_exit(outcome.exit);
   end.out_of_memory = outcome.out_of_memory;
-  if (outcome.usage) end.usage = recorded(*outcome.usage);
+  if (outcome.usage) end.usage = recorded_use(*outcome.usage);
   if (outcome.ended_by == EndedBy::stop) end.ended_by = "stop";
   if (outcome.ended_by == EndedBy::timeout) end.ended_by = "timeout";
   if (outputs) end.outputs = outputs();
@@ -332,7 +332,7 @@ FactSources sources(const fs::path& store, const std::function<fs::path()>& memo
 
 std::optional<int> record_main(int argc, char** argv, const std::function<fs::path()>& memory) {
   constexpr int kWords = 3;
-  if (argc < kWords || argv[1] != kReexec) return std::nullopt;
+  if (argc < kWords || argv[1] != kRecordReexec) return std::nullopt;
   const fs::path folder = argv[2];
   step_back();
   try {

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 7> kSecretWords = {
 constexpr std::array<std::string_view, 2> kBeforeSecrets = {"authorization:", "bearer "};
 
 /// `HF_TOKEN`: hf, token; `awsSecretKey`: aws, secret, key.
-std::vector<std::string> words_of(std::string_view name) {
+std::vector<std::string> name_words(std::string_view name) {
   std::vector<std::string> words;
   bool open = false;
   char before = 0;
@@ -47,12 +47,12 @@ std::string without_headers(const std::string& word) {
   return word;
 }
 
-bool is_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
+bool looks_like_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
 
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
-  const std::vector<std::string> words = words_of(name);
+  const std::vector<std::string> words = name_words(name);
   if (words.empty()) return false;
   if (words.back() == "key") return true;
   return std::any_of(words.begin(), words.end(), [](std::string_view word) {
@@ -82,7 +82,7 @@ std::vector<std::string> without_secrets(const std::vector<std::string>& argv) {
     } else {
       shown.push_back(without_headers(without_logins(word)));
     }
-    is_value = secret && equals == std::string::npos && is_option(word);
+    is_value = secret && equals == std::string::npos && looks_like_option(word);
   }
   return shown;
 }

@@ -25,7 +25,7 @@ std::string verdict(const RecordedFile* recorded, const RecordedFile* found) {
 
 /// Reads as much as there is, up to a whole buffer.
 template <class Buffer>
-std::size_t fill(FdSource& source, Buffer& buffer) {
+std::size_t fill_buffer(FdSource& source, Buffer& buffer) {
   std::size_t have = 0;
   while (have < buffer.size()) {
     const std::size_t count = source.read(ByteSpan(buffer).subspan(have));
@@ -88,8 +88,8 @@ std::optional<std::uint64_t> first_difference(const fs::path& a, const fs::path&
     std::vector<ByteSpan::value_type> x(kBuffer);
     std::vector<ByteSpan::value_type> y(kBuffer);
     for (std::uint64_t offset = 0;; offset += kBuffer) {
-      const std::size_t n = fill(left, x);
-      const std::size_t m = fill(right, y);
+      const std::size_t n = fill_buffer(left, x);
+      const std::size_t m = fill_buffer(right, y);
       const auto end = x.begin() + static_cast<std::ptrdiff_t>(std::min(n, m));
       const auto at = std::mismatch(x.begin(), end, y.begin()).first;
       if (at != end || n != m) return offset + static_cast<std::uint64_t>(at - x.begin());

@@ -9,8 +9,8 @@ constexpr int kThreads = 4;
 constexpr std::string_view kXlaFlag = "--xla_gpu_deterministic_ops";
 
 /// What a name has come to in the end; empty where nobody sets it.
-std::string value_in(const LocalRun& run, const std::string& name,
-                     const std::map<std::string, std::string>& caller) {
+std::string variable_of_run(const LocalRun& run, const std::string& name,
+                            const std::map<std::string, std::string>& caller) {
   std::string value;
   const auto take = [&](const std::vector<std::string>& words) {
     for (const std::string& word : words) {
@@ -61,8 +61,8 @@ void make_deterministic(LocalRun& run, std::uint64_t seed,
   fs::permissions(folder / "sitecustomize.py", fs::perms{0644});
   run.mounts.push_back({folder, std::string(kPythonLayerTarget), true});
 
-  const std::string path = value_in(run, "PYTHONPATH", caller);
-  const std::string flags = value_in(run, "XLA_FLAGS", caller);
+  const std::string path = variable_of_run(run, "PYTHONPATH", caller);
+  const std::string flags = variable_of_run(run, "XLA_FLAGS", caller);
   const std::vector<std::string> variables = deterministic_variables(seed);
   run.env.insert(run.env.begin(), variables.begin(), variables.end());
   run.env.push_back("PYTHONPATH=" + std::string(kPythonLayerTarget) +

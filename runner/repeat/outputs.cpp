@@ -19,7 +19,7 @@
 namespace mlenv {
 namespace {
 
-std::string plain(const fs::path& path) {
+std::string plain_path(const fs::path& path) {
   std::string text = path.lexically_normal().string();
   while (text.size() > 1 && text.back() == '/') text.pop_back();
   return text;
@@ -54,7 +54,7 @@ PlacedOutput placed(const LocalRun& run, const std::string& path,
                     const std::vector<Mount>& mounts) {
   PlacedOutput output;
   output.path = path;
-  output.target = plain(fs::path(job_workdir(run)) / path);
+  output.target = plain_path(fs::path(job_workdir(run)) / path);
   const auto mount = mount_over(mounts, output.target);
   if (!mount) {
     throw bad_output(path, fmt::format("is `{}`, which no mount holds: it would be gone with the "

@@ -25,7 +25,7 @@ constexpr std::string_view kWorks = "works\n";
 constexpr std::string_view kFailed = "failed";
 
 template <class Number>
-Number number_in(std::string_view text) {
+Number number_or_zero(std::string_view text) {
   Number value{};
   (void)std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -46,7 +46,7 @@ std::optional<SeenKvm> parse(std::string_view text) {
     return std::nullopt;
   }
   return SeenKvm{false, std::string(text.substr(head.size() + 1)),
-                 number_in<std::uint64_t>(words[1]), number_in<std::int64_t>(words[2])};
+                 number_or_zero<std::uint64_t>(words[1]), number_or_zero<std::int64_t>(words[2])};
 }
 
 }  // namespace

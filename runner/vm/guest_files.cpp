@@ -19,7 +19,7 @@
 namespace mlenv {
 namespace {
 
-constexpr gid_t kNobody = 65534;
+constexpr gid_t kNobodyGroup = 65534;
 
 /// A call is refused when one of its arguments, a mode, has one of these bits.
 struct Rule {
@@ -102,8 +102,8 @@ void forbid_privileged_files() {
 
 StartedWithoutGroups::StartedWithoutGroups() : umask_(::umask(0)) {
   // In a user namespace of one id there is no other group to be in, and root's is the caller's.
-  is_root_ =
-      ::geteuid() == 0 && ::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, 0) == 0;
+  is_root_ = ::geteuid() == 0 && ::setgroups(0, nullptr) == 0 &&
+             ::setresgid(kNobodyGroup, kNobodyGroup, 0) == 0;
 }
 
 StartedWithoutGroups::~StartedWithoutGroups() {

@@ -21,25 +21,25 @@ constexpr int kFormat = 1;
 
 /// What a guest needs, whichever machine QEMU gives it; what those need comes along. ext4 asks for
 /// a checksum by name, which no list of needs tells.
-constexpr std::array<std::string_view, 9> kWanted{"crc32c_generic", "virtio_pci",     "virtio_mmio",
-                                                  "virtio_blk",     "virtio_console", "virtio_net",
-                                                  "ext4",           "9pnet_virtio",   "overlay"};
+constexpr std::array<std::string_view, 9> kWantedModules{
+    "crc32c_generic", "virtio_pci", "virtio_mmio",  "virtio_blk", "virtio_console",
+    "virtio_net",     "ext4",       "9pnet_virtio", "overlay"};
 constexpr std::string_view kShared = "9p";
 
 /// Where such modules lie: not all of a kernel's hundreds of megabytes are looked at.
-constexpr std::array<std::string_view, 13> kFolders{"/drivers/virtio/",
-                                                    "/drivers/block/virtio",
-                                                    "/drivers/char/virtio",
-                                                    "/drivers/net/virtio",
-                                                    "/drivers/net/net_failover",
-                                                    "/net/core/",
-                                                    "/net/9p/",
-                                                    "/fs/9p/",
-                                                    "/fs/netfs/",
-                                                    "/fs/fscache/",
-                                                    "/fs/ext4/",
-                                                    "/fs/jbd2/",
-                                                    "/fs/mbcache"};
+constexpr std::array<std::string_view, 13> kModuleFolders{"/drivers/virtio/",
+                                                          "/drivers/block/virtio",
+                                                          "/drivers/char/virtio",
+                                                          "/drivers/net/virtio",
+                                                          "/drivers/net/net_failover",
+                                                          "/net/core/",
+                                                          "/net/9p/",
+                                                          "/fs/9p/",
+                                                          "/fs/netfs/",
+                                                          "/fs/fscache/",
+                                                          "/fs/ext4/",
+                                                          "/fs/jbd2/",
+                                                          "/fs/mbcache"};
 constexpr std::array<std::string_view, 3> kMoreFolders{"/fs/overlayfs/", "/lib/", "/crypto/"};
 
 struct Package {
@@ -62,16 +62,16 @@ bool may_be_wanted(std::string_view path) {
   if (kernel == std::string_view::npos || path.find(".ko") == std::string_view::npos) return false;
   const std::string_view below = path.substr(kernel + std::strlen("/kernel"));
   const auto begins = [&](std::string_view folder) { return below.starts_with(folder); };
-  return std::any_of(kFolders.begin(), kFolders.end(), begins) ||
+  return std::any_of(kModuleFolders.begin(), kModuleFolders.end(), begins) ||
          std::any_of(kMoreFolders.begin(), kMoreFolders.end(), begins);
 }
 
-std::string text_of(Source& data) {
+std::string whole_text(Source& data) {
   constexpr std::uint64_t kMost = std::uint64_t{256} << 20U;
   return read_all(data, kMost);
 }
 
-std::string plain(const std::string& packed) {
+std::string unpack_all(const std::string& packed) {
   MemorySource source{as_bytes(packed)};
   std::string bytes;
   FunctionSink sink{[&](ByteView part) { bytes += as_text(part); }};
@@ -87,14 +87,14 @@ Package read_package(const fs::path& file) {
     constexpr std::string_view kImage = "boot/vmlinuz-";
     if (entry.path.starts_with(kImage)) {
       package.version = entry.path.substr(kImage.size());
-      package.image = text_of(data);
+      package.image = whole_text(data);
     } else if (entry.path.ends_with("/modules.builtin")) {
-      const std::string list = text_of(data);
+      const std::string list = whole_text(data);
       for (const std::string_view line : split(list, '\n')) {
         if (!line.empty()) package.built_in.insert(module_name(line));
       }
     } else if (may_be_wanted(entry.path)) {
-      package.modules[module_name(entry.path)] = plain(text_of(data));
+      package.modules[module_name(entry.path)] = unpack_all(whole_text(data));
     }
   });
   return package;
@@ -168,7 +168,7 @@ std::string unpacked_kernel(std::string image) {
   if (!has_size && !payload.starts_with(kGzip)) return image;
   // The kernel's own makefile puts the size behind what has none in it.
   if (has_size) payload.resize(payload.size() - sizeof(std::uint32_t));
-  std::string kernel = plain(payload);
+  std::string kernel = unpack_all(payload);
   return kernel.starts_with("\177ELF") ? kernel : image;
 }
 
@@ -184,7 +184,9 @@ VmKernel unpack_kernel(const Store& store, const Digest& package, const fs::path
   Package read = read_package(file);
   if (read.image.empty()) throw bad_kernel(file, "it has no `/boot/vmlinuz-VERSION`");
   Modules modules;
-  for (const std::string_view name : kWanted) add_module(read, std::string(name), file, modules);
+  for (const std::string_view name : kWantedModules) {
+    add_module(read, std::string(name), file, modules);
+  }
   add_module(read, std::string(kShared), file, modules);
   const fs::path folder = kernel_folder(store, package);
   make_own_folders(folder.parent_path());

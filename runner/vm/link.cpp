@@ -13,7 +13,7 @@
 namespace mlenv::vm {
 namespace {
 
-constexpr std::size_t kMostWaiting = std::size_t{512} << 10U;
+constexpr std::size_t kMostUnsentBytes = std::size_t{512} << 10U;
 constexpr std::int64_t kByeGrace = 20'000;
 // A guest may tell of itself as often as it likes.
 constexpr std::size_t kMostNote = 1024;
@@ -173,7 +173,7 @@ int Link::wait_ms() const {
 std::vector<pollfd> Link::polled() const {
   const auto wanted = static_cast<short>(out_.empty() ? POLLIN : POLLIN | POLLOUT);
   std::vector<pollfd> fds{{ends_.port, wanted, 0}};
-  const bool room = out_.size() < kMostWaiting;
+  const bool room = out_.size() < kMostUnsentBytes;
   for (const auto& [number, channel] : channels_) {
     fds.push_back({channel.socket, POLLIN, 0});
     fds.push_back({channel.sizes_fd, POLLIN, 0});

@@ -25,7 +25,7 @@ namespace mlenv {
 namespace {
 
 /// What is kept of what the console and QEMU say, in bytes: a guest that says more is not heard.
-constexpr std::uint64_t kMostSaid = std::uint64_t{512} << 10U;
+constexpr std::uint64_t kMostConsoleBytes = std::uint64_t{512} << 10U;
 /// The link's own time for a good-bye (link.cpp), and some more.
 constexpr int kGoodBye = 25'000;  // milliseconds
 
@@ -65,11 +65,12 @@ SocketPair socket_pair() {
 }
 
 /// Of what a guest or QEMU said.
-constexpr std::size_t kMostShown = 300;
+constexpr std::size_t kMostConsoleShown = 300;
 
 std::string last_lines(const std::string& text) {
   const std::string_view all = trim(text);
-  return std::string(all.size() > kMostShown ? all.substr(all.size() - kMostShown) : all);
+  return std::string(all.size() > kMostConsoleShown ? all.substr(all.size() - kMostConsoleShown)
+                                                    : all);
 }
 
 /// What lines of the notes say that begin so; the last one counts.
@@ -88,7 +89,7 @@ VirtualMachine::VirtualMachine(QemuMachine machine, const fs::path& folder,
                                const std::string& setup, int scratch)
     : folder_(folder), said_(folder / "said") {
   make_folders(said_);
-  mount_memory(said_, kMostSaid);
+  mount_memory(said_, kMostConsoleBytes);
   machine.console = fs::absolute(said_) / "console";
   machine.port = 3;
   machine.scratch = 4;
@@ -157,12 +158,12 @@ std::string VirtualMachine::end() {
   // Its socket may be closed a moment before it is gone.
   const std::optional<Exit> exit = qemu_->wait(std::chrono::seconds{2});
   if (exit && exit->signalled) {
-    constexpr int kSignalled = 128;
-    return "QEMU was ended by " + signal_name(exit->code - kSignalled);
+    return "QEMU was ended by " + signal_name(exit->code - kSignalBase);
   }
   const std::string kernel = said_by_kernel();
   if (const std::size_t at = kernel.find("Kernel panic - "); at != std::string::npos) {
-    const std::string line = kernel.substr(at, std::min(kernel.find('\n', at) - at, kMostShown));
+    const std::string line =
+        kernel.substr(at, std::min(kernel.find('\n', at) - at, kMostConsoleShown));
     return fmt::format("its kernel says: {}", trim(line));
   }
   const std::string qemu = said_by_qemu();

@@ -17,9 +17,9 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-class Words {
+class QemuWords {
  public:
-  explicit Words(const std::string& program) : words_{program} {}
+  explicit QemuWords(const std::string& program) : words_{program} {}
   void add(const std::string& name, const std::string& value) {
     words_.push_back(name);
     words_.push_back(value);
@@ -40,7 +40,7 @@ std::string network(const std::vector<PublishedPort>& ports) {
   return text;
 }
 
-void add_devices(const QemuMachine& machine, Words& words) {
+void add_machine_devices(const QemuMachine& machine, QemuWords& words) {
   words.add("-blockdev", fmt::format("driver=raw,node-name=disk,read-only=on,file.driver=file,"
                                      "file.read-only=on,file.locking=off,file.filename={}",
                                      escaped(machine.spec.disk)));
@@ -70,7 +70,7 @@ void add_devices(const QemuMachine& machine, Words& words) {
 std::vector<std::string> qemu_words(const QemuMachine& machine) {
   constexpr unsigned kMebi = 20;
   const bool is_kvm = machine.accelerator == Accelerator::kvm;
-  Words words{machine.spec.qemu};
+  QemuWords words{machine.spec.qemu};
   words.add("-machine", fmt::format("{},vmport=off,graphics=off", kMachineType));
   words.add("-accel", is_kvm ? "kvm" : "tcg");
   words.add("-cpu", is_kvm ? "host" : "max");
@@ -89,7 +89,7 @@ std::vector<std::string> qemu_words(const QemuMachine& machine) {
   words.add("-append", append);
   words.add("-chardev", fmt::format("file,id=console,path={}", escaped(machine.console.string())));
   words.add("-serial", "chardev:console");
-  add_devices(machine, words);
+  add_machine_devices(machine, words);
   return words.finish();
 }
 

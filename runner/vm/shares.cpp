@@ -13,7 +13,7 @@
 namespace mlenv {
 namespace {
 
-std::ptrdiff_t depth(const Mount& mount) {
+std::ptrdiff_t mount_depth(const Mount& mount) {
   return std::count(mount.target.begin(), mount.target.end(), '/');
 }
 
@@ -51,7 +51,7 @@ std::vector<Mount> in_order(const std::vector<Mount>& all) {
     mounts.push_back(one);
   }
   std::stable_sort(mounts.begin(), mounts.end(),
-                   [](const Mount& a, const Mount& b) { return depth(a) < depth(b); });
+                   [](const Mount& a, const Mount& b) { return mount_depth(a) < mount_depth(b); });
   return mounts;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
@@ -37,8 +38,7 @@ namespace mlenv {
 namespace {
 
 /// With an answer of a guest that has said hello: an emulated one, on a machine that is busy.
-constexpr std::chrono::seconds kPatience{120};
-constexpr int kSignalled = 128;
+constexpr std::chrono::seconds kVmPatience{120};
 
 /// From here on children of this process are in the namespace, and end with it.
 void enter_for_children(const PidNamespace& processes) {
@@ -281,12 +281,12 @@ void VmRun::complain(const std::string& why) const {
 CannotRun VmRun::not_started() {
   switch (machine_->heard()) {
     case Heard::signal:
-      return {kSignalled + waiting_end_signal(), "the virtual machine had not started yet"};
+      return {kSignalBase + waiting_end_signal(), "the virtual machine had not started yet"};
     case Heard::nobody_waits:
       throw failure("run-failed", "mlenv was killed");
     case Heard::nothing:
       throw failure("vm-ended", "the virtual machine does not answer")
-          .because(fmt::format("nothing came of it within {} s", kPatience.count()));
+          .because(fmt::format("nothing came of it within {} s", kVmPatience.count()));
     case Heard::answer:
     case Heard::end:
       break;
@@ -297,7 +297,7 @@ CannotRun VmRun::not_started() {
 
 /// What the run brings along, in the guest as it is here.
 void VmRun::fill() {
-  machine_->wait_with(watch_, kPatience);
+  machine_->wait_with(watch_, kVmPatience);
   KeeperWriter writer{machine_->keeper(), bundle_.mounts};
   writer.belongs_to(bundle_.user);
   try {
@@ -312,7 +312,7 @@ void VmRun::fill() {
 PreparedRun::Attempt VmRun::begin(const KeptProcess& process,
                                   std::optional<Keeper::Started>& begun) {
   Keeper& keeper = machine_->keeper();
-  machine_->wait_with(watch_, kPatience);
+  machine_->wait_with(watch_, kVmPatience);
   keeper::Failed problem;
   try {
     if (std::exchange(again_, true)) {
@@ -375,18 +375,18 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
       server.start(request, std::move(files), std::move(back));
     });
     machine_->wait_with({},
-                        kPatience);  // it is there: a signal that is there, too, changes nothing
+                        kVmPatience);  // it is there: a signal that is there, too, changes nothing
     const std::optional<Keeper::End> end = keeper.ended();
     if (!end && !watch.must_end()) {
       throw failure("vm-ended", "the virtual machine ended before the command")
           .because(machine_->end());
     }
-    attempt.end.exit = end ? end->exit : Exit{kSignalled + SIGKILL, true};
+    attempt.end.exit = end ? end->exit : Exit{kSignalBase + SIGKILL, true};
     if (end) usage_ = usage_of(end->use);
     attempt.end.out_of_memory = machine_->memory_kills() > kills;
     require_written();
     // What the command left running goes with it, and lets go of terminal and streams.
-    machine_->wait_with(watch_, kPatience);
+    machine_->wait_with(watch_, kVmPatience);
     attempt.last = !end || !keeper.reset({});
   }
   last_end_ = attempt.end;

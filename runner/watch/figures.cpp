@@ -35,8 +35,8 @@ double mean_or_none(std::span<const Sample> samples, Get&& get) {
   return mean_of(samples, std::forward<Get>(get)).value_or(0.0);
 }
 
-std::optional<double> share(const std::optional<std::uint64_t>& part,
-                            const std::optional<std::uint64_t>& whole) {
+std::optional<double> share_of(const std::optional<std::uint64_t>& part,
+                               const std::optional<std::uint64_t>& whole) {
   if (!part || !whole || *whole == 0) return std::nullopt;
   return static_cast<double>(*part) / static_cast<double>(*whole);
 }
@@ -112,7 +112,7 @@ void gpu_figures(std::span<const Sample> samples, Figures& figures) {
       std::optional<double> busy;
       if (gpu.busy_percent) busy = static_cast<double>(*gpu.busy_percent) / kPercent;
       means.busy.add(busy, sample.seconds);
-      means.memory.add(share(gpu.memory_used_bytes, gpu.memory_bytes), sample.seconds);
+      means.memory.add(share_of(gpu.memory_used_bytes, gpu.memory_bytes), sample.seconds);
       means.slowed.add(is_slowed(gpu) ? 1.0 : 0.0, sample.seconds);
     }
   }
@@ -188,11 +188,11 @@ Figures figures_of(std::span<const Sample> samples) {
       steady, [](const Sample& one) { return static_cast<double>(one.cpu.busy_threads); });
   look_figures(steady, figures);
   figures.memory_used = mean_of(steady, [](const Sample& one) {
-    return share(one.memory.group_bytes, one.memory.limit_bytes);
+    return share_of(one.memory.group_bytes, one.memory.limit_bytes);
   });
   figures.swapped = mean_or_none(steady, [](const Sample& one) {
     const std::uint64_t all = one.memory.resident_bytes + one.memory.swapped_bytes;
-    return share(one.memory.swapped_bytes, all);
+    return share_of(one.memory.swapped_bytes, all);
   });
   figures.major_faults_per_second = mean_or_none(
       steady, [](const Sample& one) { return std::optional(one.memory.major_faults_per_second); });

@@ -13,13 +13,14 @@
 namespace mlenv::watch {
 namespace {
 
-constexpr std::string_view kReexec = "__gpus";
-constexpr RecordKind kKind = {"mlenv.watch-gpus/1", "what GPUs do", "`mlenv watch` asks for it"};
+constexpr std::string_view kGpusReexec = "__gpus";
+constexpr RecordKind kWatchGpusKind = {"mlenv.watch-gpus/1", "what GPUs do",
+                                       "`mlenv watch` asks for it"};
 constexpr std::string_view kGpuKind = "nvidia.com/gpu=";
 constexpr std::size_t kLongestAnswer = std::size_t{4} << 20;
 
 /// Up to its end; nothing when the other side is gone or the time is over.
-std::optional<std::string> read_line(int fd, std::chrono::milliseconds deadline) {
+std::optional<std::string> read_answer_line(int fd, std::chrono::milliseconds deadline) {
   const auto end = std::chrono::steady_clock::now() + deadline;
   std::string line;
   while (!line.ends_with('\n')) {
@@ -56,7 +57,7 @@ void GpuReader::start() {
   Pipe questions = make_pipe();
   Pipe answers = make_pipe();
   Command command{Purpose{"gpu-watch"}};
-  command.argv = {own_executable().string(), std::string(kReexec)};
+  command.argv = {own_executable().string(), std::string(kGpusReexec)};
   command.stdin_fd = questions.read_end.get();
   command.stdout_fd = answers.write_end.get();
   const Fd null = open_file("/dev/null", O_WRONLY);
@@ -81,10 +82,10 @@ GpuAnswer GpuReader::ask(std::chrono::milliseconds deadline) {
   if (!helper_) start();
   const bool asked = write_quietly(questions_.get(), "?") == 1;
   const std::optional<std::string> line =
-      asked ? read_line(answers_.get(), deadline) : std::nullopt;
+      asked ? read_answer_line(answers_.get(), deadline) : std::nullopt;
   if (!line) return give_up("NVIDIA's driver does not answer");
   try {
-    GpuAnswer answer = read_record<GpuAnswer>(*line, "NVML", kKind);
+    GpuAnswer answer = read_record<GpuAnswer>(*line, "NVML", kWatchGpusKind);
     // A library that is absent or sick is not asked again and again.
     return answer.gpus ? answer : give_up(answer.why.value_or("NVML gave no answer"));
   } catch (const Error& error) {
@@ -93,14 +94,14 @@ GpuAnswer GpuReader::ask(std::chrono::milliseconds deadline) {
 }
 
 std::optional<int> gpus_main(int argc, char** argv) {
-  if (argc != 2 || argv[1] != kReexec) return std::nullopt;
+  if (argc != 2 || argv[1] != kGpusReexec) return std::nullopt;
   // The library, and what it loads, may print: the answers alone go to stdout.
   const Fd answers{::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
   if (!answers || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return 1;
   Nvml nvml;
   char question = 0;
   while (::read(STDIN_FILENO, &question, 1) == 1) {
-    const std::string line = render_record(nvml.ask(), kKind) + "\n";
+    const std::string line = render_record(nvml.ask(), kWatchGpusKind) + "\n";
     write_all(answers.get(), as_bytes(line));
   }
   return 0;

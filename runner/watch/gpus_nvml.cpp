@@ -10,18 +10,13 @@ namespace {
 
 using nvidia::Calls;
 using nvidia::Device;
+using nvidia::MemoryInfo;
 using nvidia::Status;
 
 // nvmlUtilization_t
 struct Utilization {
   unsigned gpu;
   unsigned memory;
-};
-// nvmlMemory_t
-struct Memory {
-  unsigned long long total;
-  unsigned long long free;
-  unsigned long long used;
 };
 // nvmlProcessInfo_t, of the calls that end in _v2 and _v3
 struct ProcessInfo {
@@ -43,7 +38,7 @@ struct ProcessUse {
 constexpr unsigned kPcieSent = 0;      // NVML_PCIE_UTIL_TX_BYTES: by the GPU
 constexpr unsigned kPcieReceived = 1;  // NVML_PCIE_UTIL_RX_BYTES
 constexpr unsigned kOnDie = 0;         // NVML_TEMPERATURE_GPU
-constexpr double kMilli = 1000;
+constexpr double kMilliwatts = 1000;
 
 std::optional<std::uint64_t> with_word(const Calls& nvml, const char* name, Device device,
                                        unsigned word) {
@@ -56,7 +51,7 @@ std::optional<std::uint64_t> with_word(const Calls& nvml, const char* name, Devi
 
 std::optional<double> milliwatts(const Calls& nvml, const char* name, Device device) {
   const Number found = nvml.number(name, device);
-  return found ? std::optional(static_cast<double>(*found) / kMilli) : std::nullopt;
+  return found ? std::optional(static_cast<double>(*found) / kMilliwatts) : std::nullopt;
 }
 
 /// nvmlClocksEventReasons; those that tell nothing (idle, a person's own settings) are left out.
@@ -130,8 +125,8 @@ void ask_use(const Calls& nvml, Device device, GpuNow& gpu) {
     gpu.busy_percent = use.gpu;
     gpu.memory_busy_percent = use.memory;
   }
-  Memory memory{};
-  if (!nvml.failure<Status(Device, Memory*)>("nvmlDeviceGetMemoryInfo", device, &memory)) {
+  MemoryInfo memory{};
+  if (!nvml.failure<Status(Device, MemoryInfo*)>("nvmlDeviceGetMemoryInfo", device, &memory)) {
     gpu.memory_used_bytes = memory.used;
     gpu.memory_bytes = memory.total;
   }

@@ -9,7 +9,7 @@
 namespace mlenv::watch {
 namespace {
 
-std::optional<std::uint64_t> number_in(const fs::path& file) {
+std::optional<std::uint64_t> file_number_in(const fs::path& file) {
   return number_of(trim(text_in(file)));  // nothing for `max`, and for `-1`
 }
 
@@ -27,8 +27,8 @@ std::optional<double> quota_of(const fs::path& folder, bool unified) {
     if (words.size() == 2) quota = number_of(words[0]);
     if (words.size() == 2) period = number_of(words[1]);
   } else {
-    quota = number_in(folder / "cpu.cfs_quota_us");
-    period = number_in(folder / "cpu.cfs_period_us");
+    quota = file_number_in(folder / "cpu.cfs_quota_us");
+    period = file_number_in(folder / "cpu.cfs_period_us");
   }
   if (!quota || !period || *period == 0) return std::nullopt;
   return static_cast<double>(*quota) / static_cast<double>(*period);
@@ -64,18 +64,18 @@ void count_memory(const CgroupFolders& around, GroupCounters& group) {
   constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60U;
   for (const fs::path& folder : around.folders) {
     const auto limit =
-        number_in(folder / (around.unified ? "memory.max" : "memory.limit_in_bytes"));
+        file_number_in(folder / (around.unified ? "memory.max" : "memory.limit_in_bytes"));
     if (!limit || *limit >= kNoLimit) continue;
     if (group.memory_limit_bytes && *group.memory_limit_bytes <= *limit) continue;
     group.memory_limit_bytes = limit;
     group.memory_bytes =
-        number_in(folder / (around.unified ? "memory.current" : "memory.usage_in_bytes"));
+        file_number_in(folder / (around.unified ? "memory.current" : "memory.usage_in_bytes"));
     if (group.memory_bytes) {
       *group.memory_bytes -=
           std::min(*group.memory_bytes, droppable(text_in(folder / "memory.stat"), around.unified));
     }
     group.memory_shortages = around.unified ? entry(text_in(folder / "memory.events"), "max")
-                                            : number_in(folder / "memory.failcnt");
+                                            : file_number_in(folder / "memory.failcnt");
   }
 }
 

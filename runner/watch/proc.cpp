@@ -13,26 +13,26 @@
 namespace mlenv::watch {
 namespace {
 
-constexpr std::uint64_t kKilo = 1024;
+constexpr std::uint64_t kBytesPerKilobyte = 1024;
 
 double seconds_of_ticks(std::uint64_t ticks) {
   static const long per_second = ::sysconf(_SC_CLK_TCK);
   return static_cast<double>(ticks) / static_cast<double>(per_second);
 }
 
-std::uint64_t number(const std::vector<std::string_view>& words, std::size_t index) {
+std::uint64_t word_number(const std::vector<std::string_view>& words, std::size_t index) {
   return index < words.size() ? number_of(words[index]).value_or(0) : 0;
 }
 
 /// `NAME: 12 kB`
-std::optional<std::uint64_t> number_after(std::string_view text, std::string_view name) {
+std::optional<std::uint64_t> counter_after(std::string_view text, std::string_view name) {
   const std::optional<std::string> value = line_value(text, name, ':');
   if (!value) return std::nullopt;
   const std::vector<std::string_view> words = words_of(*value);
   return words.empty() ? std::nullopt : number_of(words.front());
 }
 
-std::string link_in(const fs::path& path) {
+std::string link_text(const fs::path& path) {
   std::error_code error;
   return fs::read_symlink(path, error).string();
 }
@@ -99,7 +99,7 @@ std::optional<StatLine> parse_stat(std::string_view text) {
   constexpr std::size_t kFewest = 22;
   if (words.size() < kFewest) return std::nullopt;
   // Numbers as in proc_pid_stat(5), from the third on.
-  const auto field = [&](std::size_t index) { return number(words, index - 3); };
+  const auto field = [&](std::size_t index) { return word_number(words, index - 3); };
   StatLine line;
   line.name = text.substr(open + 1, close - open - 1);
   line.state = words.front().front();
@@ -129,8 +129,8 @@ NetworkCounters parse_interfaces(std::string_view text) {
     if (colon == line.npos || trim(line.substr(0, colon)) == "lo") continue;
     const std::vector<std::string_view> words = words_of(line.substr(colon + 1));
     constexpr std::size_t kSent = 8;
-    all.received_bytes += number(words, 0);
-    all.sent_bytes += number(words, kSent);
+    all.received_bytes += word_number(words, 0);
+    all.sent_bytes += word_number(words, kSent);
   }
   return all;
 }
@@ -147,7 +147,7 @@ std::optional<double> parse_pressure(std::string_view text, std::string_view kin
 }
 
 std::vector<pid_t> ProcReader::processes_beside(pid_t anchor, std::string space) const {
-  if (space.empty()) space = link_in(of(anchor) / "ns/pid");
+  if (space.empty()) space = link_text(of(anchor) / "ns/pid");
   // Of another user's process, such as the first one in a container that root's daemon has made,
   // the control group can be seen, and that is the container's own or tells nothing.
   const std::string group = space.empty() ? text_in(of(anchor) / "cgroup") : "";
@@ -156,7 +156,7 @@ std::vector<pid_t> ProcReader::processes_beside(pid_t anchor, std::string space)
     return found;
   for (const pid_t process : numbers_in(root_ / "proc")) {
     const bool is_beside = space.empty() ? text_in(of(process) / "cgroup") == group
-                                         : link_in(of(process) / "ns/pid") == space;
+                                         : link_text(of(process) / "ns/pid") == space;
     const bool keeps =
         is_beside && process == anchor && keeps_namespace(text_in(of(process) / "comm"));
     if (is_beside && !keeps) found.push_back(process);
@@ -175,8 +175,8 @@ std::vector<ThreadCounters> ProcReader::count_threads(const fs::path& folder) co
     const std::string times = text_in(task / "schedstat");
     const std::vector<std::string_view> words = words_of(times);
     if (words.size() >= 2) {
-      thread.cpu_seconds = static_cast<double>(number(words, 0)) / kNanoseconds;
-      thread.queued_seconds = static_cast<double>(number(words, 1)) / kNanoseconds;
+      thread.cpu_seconds = static_cast<double>(word_number(words, 0)) / kNanoseconds;
+      thread.queued_seconds = static_cast<double>(word_number(words, 1)) / kNanoseconds;
     }
     threads.push_back(std::move(thread));
   }
@@ -194,11 +194,12 @@ std::optional<ProcessCounters> ProcReader::count_process(pid_t id) const {
   process.cpu_seconds = stat->cpu_seconds + stat->children_seconds;
   process.resident_bytes = stat->resident_bytes;
   process.major_faults = stat->major_faults;
-  process.swapped_bytes = number_after(text_in(folder / "status"), "VmSwap").value_or(0) * kKilo;
+  process.swapped_bytes =
+      counter_after(text_in(folder / "status"), "VmSwap").value_or(0) * kBytesPerKilobyte;
   const std::string io = text_in(folder / "io");
-  process.read_bytes = number_after(io, "read_bytes");
-  process.written_bytes = number_after(io, "write_bytes");
-  process.received_chars = number_after(io, "rchar");
+  process.read_bytes = counter_after(io, "read_bytes");
+  process.written_bytes = counter_after(io, "write_bytes");
+  process.received_chars = counter_after(io, "rchar");
   process.threads = count_threads(folder);
   return process;
 }
@@ -206,10 +207,10 @@ std::optional<ProcessCounters> ProcReader::count_process(pid_t id) const {
 std::optional<NetworkCounters> ProcReader::count_network(pid_t process) const {
   const std::string text = text_in(of(process) / "net/dev");
   if (text.empty()) return std::nullopt;
-  const std::string space = link_in(of(process) / "ns/net");
+  const std::string space = link_text(of(process) / "ns/net");
   if (space.empty()) return std::nullopt;  // nobody can say whose these are
   NetworkCounters found = parse_interfaces(text);
-  found.whole_machine = space == link_in(root_ / "proc/self/ns/net");
+  found.whole_machine = space == link_text(root_ / "proc/self/ns/net");
   return found;
 }
 
@@ -226,7 +227,7 @@ HostCounters ProcReader::count_host() const {
     }
     // user, nice, system, (idle, iowait,) irq, softirq, steal
     std::uint64_t busy = 0;
-    for (const std::size_t field : {1U, 2U, 3U, 6U, 7U, 8U}) busy += number(words, field);
+    for (const std::size_t field : {1U, 2U, 3U, 6U, 7U, 8U}) busy += word_number(words, field);
     host.busy_seconds = seconds_of_ticks(busy);
   }
   host.processors = std::max<std::uint64_t>(processors, 1);

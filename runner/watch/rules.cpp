@@ -49,7 +49,7 @@ GpuSums sums_of(const Figures& figures) {
   return sums;
 }
 
-std::string gpus_text(const GpuSums& gpus) {
+std::string busy_gpus_text(const GpuSums& gpus) {
   return fmt::format("{} busy {} of the time", counted(gpus.used, "GPU"), percent(gpus.busy));
 }
 
@@ -150,7 +150,7 @@ class Judge {
 
   void low_gpus() {
     explained_ = true;
-    const std::string saw = fmt::format("{}; {}", gpus_text(gpus_), cpus_text(figures_));
+    const std::string saw = fmt::format("{}; {}", busy_gpus_text(gpus_), cpus_text(figures_));
     if (stalled(figures_) >= kStalled && waits(saw)) return;
     if (wanted(figures_) >= kBusyCpus * figures_.cpu.usable) {
       add("gpu-waits-for-cpus", saw,
@@ -318,7 +318,7 @@ class Judge {
   void conclude(bool busy_gpus) {
     const std::string cpus = cpus_text(figures_);
     if (busy_gpus) {
-      add("healthy", fmt::format("{}; {}", gpus_text(gpus_), cpus), "the GPUs are in use", {});
+      add("healthy", fmt::format("{}; {}", busy_gpus_text(gpus_), cpus), "the GPUs are in use", {});
     } else if (wanted(figures_) >= kBusyCpus * figures_.cpu.usable) {
       add("healthy", cpus, "the processors are in use", {});
     } else {

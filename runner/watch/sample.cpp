@@ -207,9 +207,9 @@ LookCounts counts_of(std::span<const Look> looks) {
 }  // namespace
 
 Sample sample_of(const Counters& before, const Counters& now, std::span<const Look> looks) {
-  constexpr double kShortest = 1e-3;  // no two moments are nearer
+  constexpr double kShortestSpan = 1e-3;  // no two moments are nearer
   Sample sample;
-  sample.seconds = std::max(now.at - before.at, kShortest);
+  sample.seconds = std::max(now.at - before.at, kShortestSpan);
   sample.cpu = cpu_sample(before, now, sample.seconds);
   sample.memory = memory_sample(before, now, sample.seconds);
   sample.io = io_sample(before, now, sample.seconds);

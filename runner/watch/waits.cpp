@@ -190,7 +190,7 @@ Waiting of_call(const fs::path& process, const SystemCall& call) {
 }
 
 /// `0500000A`: each four bytes as this machine has them in memory.
-std::optional<std::string> bytes_of(std::string_view hex) {
+std::optional<std::string> address_bytes(std::string_view hex) {
   constexpr std::size_t kDigits = 8;
   std::string bytes;
   for (; hex.size() >= kDigits; hex.remove_prefix(kDigits)) {
@@ -233,7 +233,7 @@ std::optional<SystemCall> parse_system_call(std::string_view text) {
 std::string address_of(std::string_view hex) {
   const std::size_t colon = hex.find(':');
   if (colon == std::string_view::npos) return {};
-  const std::optional<std::string> bytes = bytes_of(hex.substr(0, colon));
+  const std::optional<std::string> bytes = address_bytes(hex.substr(0, colon));
   const std::string_view port = hex.substr(colon + 1);
   unsigned number = 0;
   (void)std::from_chars(port.data(), port.data() + port.size(), number, 16);

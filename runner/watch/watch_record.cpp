@@ -9,8 +9,8 @@
 namespace mlenv::watch {
 namespace {
 
-constexpr RecordKind kKind = {"mlenv.watch/1", "what was seen of a run",
-                              "`mlenv watch --json` prints it"};
+constexpr RecordKind kWatchKind = {"mlenv.watch/1", "what was seen of a run",
+                                   "`mlenv watch --json` prints it"};
 constexpr const char* kAnswerFile = "watch.json";
 
 /// What the run might use: processors of its mlenv, the quota around that, and its own limits.
@@ -32,8 +32,8 @@ std::optional<double> usable_cpus(const RunRecord& record) {
 
 }  // namespace
 
-std::string render_sample(const Sample& sample) { return render_record(sample, kKind); }
-std::string render_answer(const Answer& answer) { return render_record(answer, kKind); }
+std::string render_sample(const Sample& sample) { return render_record(sample, kWatchKind); }
+std::string render_answer(const Answer& answer) { return render_record(answer, kWatchKind); }
 
 void keep_answer(const fs::path& run_folder, const Answer& answer) {
   if (answer.findings.front().rule == "too-short") return;
@@ -49,7 +49,7 @@ Answer answer_of_ended(const fs::path& run_folder, const RunRecord& record) {
     const fs::path file = run_folder / kAnswerFile;
     const std::optional<std::string> kept = read_file_if_exists(file);
     if (kept) {
-      Answer answer = read_record<Answer>(*kept, file.string(), kKind);
+      Answer answer = read_record<Answer>(*kept, file.string(), kWatchKind);
       if (!answer.findings.empty()) return answer;
     }
   } catch (const Error& error) {

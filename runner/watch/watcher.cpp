@@ -24,7 +24,7 @@ double now() {
 }
 
 /// The number that a process has for us; 0 or less where our namespace does not show it.
-pid_t process_of(const Fd& pidfd) {
+pid_t process_behind(const Fd& pidfd) {
   const std::string text = text_in(fmt::format("/proc/self/fdinfo/{}", pidfd.get()));
   const auto number = line_value(text, "Pid", ':');
   return number ? static_cast<pid_t>(number_of(*number).value_or(0)) : 0;
@@ -59,7 +59,7 @@ std::optional<Anchor> anchor_of_run(const fs::path& run_folder, std::string_view
   }
   if (packet.files.empty()) return std::nullopt;
   Anchor anchor{std::move(packet.files.front())};
-  anchor.process = process_of(anchor.ended);
+  anchor.process = process_behind(anchor.ended);
   if (packet.files.size() > 1) anchor.space = name_of_space(packet.files[1]);
   if (anchor.process <= 0) {
     throw failure("run-unseen", "the processes of run `{}` cannot be seen from here", id)

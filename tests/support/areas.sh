@@ -65,6 +65,7 @@ step_if() {
   local name=$1 log=$work/logs/$1.log began status=0
   shift
   wanted "$name" || return 0
+  if has_result "$name"; then return 0; fi
   began=$(now_ms)
   "$@" >"$log" 2>&1 || status=$?
   if [ "$status" -eq 0 ]; then
@@ -77,8 +78,9 @@ step_if() {
 
 # What one clone compiled serves the next, wherever it lies.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true
+# Not where a folder is built already: other words for the compiler would compile all of it again.
 with_ccache() {
-  if command -v ccache >/dev/null; then echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  if [ ! -e "$1/CMakeCache.txt" ] && command -v ccache >/dev/null; then echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 }
 
 # build_folder PRESET FOLDER [TARGET…]: warnings are errors. Fuzz targets and unit tests share the
@@ -90,7 +92,7 @@ build_folder() {
   began=$(now_ms)
   mkdir -p "${log%/*}"
   # shellcheck disable=SC2046  # none or one word
-  if ! { cmake --preset "$preset" -DMLENV_WERROR=ON -DMLENV_TESTS=ON -DMLENV_PRECOMPILE=OFF $(with_ccache) &&
+  if ! { cmake --preset "$preset" -DMLENV_WERROR=ON -DMLENV_TESTS=ON $(with_ccache "$folder") &&
     cmake --build "$folder" ${1:+--target "$@"}; } >"$log" 2>&1; then
     grep -E -A12 'FAILED|error:|CMake Error' "$log" | head -n 200 || tail -n 50 "$log"
     record fail "build/$preset" $(($(now_ms) - began)) "see ${log#"$root"/}"
@@ -117,6 +119,7 @@ unit_half() {
 # unit_tests AREA BINARY [FILTER]: each GoogleTest case is a test. Two processes run half of them each.
 unit_tests() {
   local began log=$work/logs/$1/gtest.log status=0 failed
+  if [ -e "$work/$1.done" ]; then return 0; fi
   began=$(now_ms)
   unit_half 0 "${@:2}" >"$log" 2>&1 &
   local first=$!
@@ -140,6 +143,7 @@ unit_tests() {
   printf '%s: %d cases passed, %d failed, %d skipped in %d s\n' "$1" \
     "$(grep -c ^pass "$work/gtest" || true)" "$failed" "$(grep -c ^skip "$work/gtest" || true)" \
     $((($(now_ms) - began) / 1000))
+  if [ "$status" -eq 0 ]; then : >"$work/$1.done"; fi
 }
 
 goldens() {
@@ -234,7 +238,8 @@ e2e_scripts() {
   for script in "$@"; do
     [ -e "$script" ] || continue
     script=${script%.sh}
-    wanted "e2e/${script##*/}" && scripts+=("$script.sh")
+    wanted "e2e/${script##*/}" || continue
+    has_result "e2e/${script##*/}" || scripts+=("$script.sh")
   done
   [ ${#scripts[@]} -eq 0 ] && return 0
   mkdir -p "$work/logs/e2e" "$work/shared"
@@ -293,61 +298,4 @@ fuzz_targets() {
     fi
   done
   wait
-}
-
-# The end of the run, however it comes: `finish STATUS`.
-finish() {
-  local status=$1 children passed failed skipped
-  children=$(jobs -p)
-  if [ -n "$beside" ]; then kill -- "-$beside" 2>/dev/null || true; fi
-  # shellcheck disable=SC2086  # one process id a word
-  if [ -n "$children" ]; then kill $children 2>/dev/null || true; fi
-  wait
-  remove_later || true
-  if [ "$status" -ne 0 ] && ! grep -q ^fail "$results"; then
-    record fail "$area_name/run" 0 "the test program itself ended with status $status"
-  fi
-  report
-  passed=$(grep -c ^pass "$results" || true)
-  failed=$(grep -c ^fail "$results" || true)
-  skipped=$(grep -c ^skip "$results" || true)
-  echo "$passed passed, $failed failed, $skipped skipped"
-  if [ "$failed" -ne 0 ] || [ -e "$work/unexpected" ] || [ "$passed" -eq 0 ]; then exit 1; fi
-  exit 0
-}
-
-# Skips must be expected: `AREA/TEST  reason` in tests/allowed-skips, shell patterns allowed.
-unexpected_skips() {
-  local name pattern allowed
-  while IFS= read -r name; do
-    allowed=0
-    while read -r pattern _; do
-      # shellcheck disable=SC2053  # a pattern on purpose
-      if [[ -n $pattern && $pattern != '#'* && $name == $pattern ]]; then allowed=1; fi
-    done <tests/allowed-skips
-    if [ "$allowed" = 0 ]; then echo "$name"; fi
-  done < <(grep ^skip "$results" | cut -f2)
-}
-
-report() {
-  end_area
-  echo "== minutes by area"
-  awk -F'\t' '{printf "%-10s %5.1f\n", $1, $2 / 60; all += $2} END {printf "%-10s %5.1f\n", "all", all / 60}' \
-    "$work/areas"
-  local unexpected unsteady
-  unexpected=$(unexpected_skips)
-  unsteady=$(comm -23 <(sed -E 's,.*/(.*)\.sh$,e2e/\1,' "$work/again" 2>/dev/null | sort) <(grep ^fail "$results" | cut -f2 | sort))
-  if [ -n "$unsteady" ]; then
-    echo "== passed alone, but not beside another: to be mended"
-    echo "$unsteady"
-  fi
-  if grep -q ^fail "$results"; then
-    echo "== failed"
-    grep ^fail "$results" | cut -f2,4
-  fi
-  if [ -n "$unexpected" ]; then
-    echo "== skipped, and not on the list tests/allowed-skips"
-    echo "$unexpected"
-    : >"$work/unexpected"
-  fi
 }

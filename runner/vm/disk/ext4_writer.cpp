@@ -17,16 +17,16 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint32_t kBlock = 4096;
+constexpr std::uint32_t kExt4Block = 4096;
 constexpr std::uint32_t kInodeBytes = 256;
 constexpr std::uint64_t kBytesOfInode = 16384;  // so many bytes of disk for each
-constexpr std::size_t kChunk = std::size_t{1} << 20U;
+constexpr std::size_t kWriteChunk = std::size_t{1} << 20U;
 
 bool is_full(errcode_t error) {
   return error == EXT2_ET_BLOCK_ALLOC_FAIL || error == EXT2_ET_INODE_ALLOC_FAIL;
 }
 
-void check(errcode_t error, std::string_view what) {
+void check_ext4(errcode_t error, std::string_view what) {
   if (error == 0) return;
   if (is_full(error)) {
     throw failure("disk-full", "the virtual machine's disk has no room for the image");
@@ -39,7 +39,7 @@ void check(errcode_t error, std::string_view what) {
 }
 
 /// libext2fs would cut it off.
-void check_name(const std::string& name) {
+void check_name_length(const std::string& name) {
   if (name.size() <= EXT2_NAME_LEN) return;
   throw failure("disk-write", "a name of the image is too long for the virtual machine's disk")
       .because(fmt::format("`{}…` has {} bytes", name.substr(0, 20), name.size()));
@@ -79,7 +79,7 @@ int folder_type(const ext2_inode_large& inode) {
 
 constexpr unsigned kHalf = 16;
 
-void fill(ext2_inode_large& inode, const TarEntry& entry) {
+void fill_inode(ext2_inode_large& inode, const TarEntry& entry) {
   constexpr std::uint32_t kPermissions = 07777;
   constexpr std::uint32_t kLow = 0xffff;
   inode.i_mode = static_cast<__u16>((inode.i_mode & LINUX_S_IFMT) | (entry.mode & kPermissions));
@@ -92,7 +92,7 @@ void fill(ext2_inode_large& inode, const TarEntry& entry) {
   inode.i_atime = inode.i_mtime = inode.i_ctime = inode.i_crtime = static_cast<__u32>(time);
 }
 
-ext2_inode* plain(ext2_inode_large& inode) {
+ext2_inode* plain_inode(ext2_inode_large& inode) {
   return reinterpret_cast<ext2_inode*>(&inode);  // NOLINT: its first part, as libext2fs has it
 }
 
@@ -105,25 +105,25 @@ bool is_zero(const char* data, std::size_t size) {
 struct Ext4Writer::State {
   ext2_filsys fs = nullptr;
   Fd file;
-  Bytes buffer = Bytes(kChunk);
+  Bytes buffer = Bytes(kWriteChunk);
 
   ext2_inode_large read(Node node) const {
     ext2_inode_large inode{};
-    check(ext2fs_read_inode_full(fs, node, plain(inode), sizeof inode), "an inode");
+    check_ext4(ext2fs_read_inode_full(fs, node, plain_inode(inode), sizeof inode), "an inode");
     return inode;
   }
   void write(Node node, ext2_inode_large& inode) const {
-    check(ext2fs_write_inode_full(fs, node, plain(inode), sizeof inode), "an inode");
+    check_ext4(ext2fs_write_inode_full(fs, node, plain_inode(inode), sizeof inode), "an inode");
   }
   Node make(Node parent, const TarEntry& entry) const {
     ext2_ino_t node = 0;
     const std::uint32_t mode = type_bits(entry.type);
-    check(ext2fs_new_inode(fs, parent, static_cast<int>(mode), nullptr, &node), "a new inode");
+    check_ext4(ext2fs_new_inode(fs, parent, static_cast<int>(mode), nullptr, &node), "a new inode");
     ext2_inode_large inode{};
     inode.i_mode = static_cast<__u16>(mode);
     inode.i_links_count = 1;
     inode.i_extra_isize = sizeof inode - EXT2_GOOD_OLD_INODE_SIZE;
-    fill(inode, entry);
+    fill_inode(inode, entry);
     const bool has_content = entry.type == TarEntry::Type::file && entry.size_bytes > 0;
     if (has_content) inode.i_flags |= EXT4_EXTENTS_FL;
     // As the kernel packs a device's number (include/linux/kdev_t.h, new_encode_dev).
@@ -134,19 +134,19 @@ struct Ext4Writer::State {
       inode.i_block[1] = 0;
     }
     ext2fs_inode_alloc_stats2(fs, node, +1, 0);
-    check(ext2fs_write_inode_full(fs, node, plain(inode), sizeof inode), "an inode");
+    check_ext4(ext2fs_write_inode_full(fs, node, plain_inode(inode), sizeof inode), "an inode");
     return node;
   }
   void set_xattrs(Node node, const TarEntry& entry) const {
     if (entry.xattrs.empty()) return;
     ext2_xattr_handle* handle = nullptr;
-    check(ext2fs_xattrs_open(fs, node, &handle), "extended attributes");
+    check_ext4(ext2fs_xattrs_open(fs, node, &handle), "extended attributes");
     errcode_t error = ext2fs_xattrs_read(handle);
     for (const auto& [name, value] : entry.xattrs) {
       if (error == 0) error = ext2fs_xattr_set(handle, name.c_str(), value.data(), value.size());
     }
     ext2fs_xattrs_close(&handle);
-    check(error, "extended attributes");
+    check_ext4(error, "extended attributes");
   }
 };
 
@@ -159,7 +159,7 @@ Ext4Writer::Ext4Writer(const fs::path& path, std::uint64_t size_bytes, const Dig
   ext2_super_block wanted{};
   wanted.s_rev_level = EXT2_DYNAMIC_REV;
   wanted.s_log_block_size = 2;  // 1024 << 2
-  wanted.s_blocks_count = static_cast<__u32>(size_bytes / kBlock);
+  wanted.s_blocks_count = static_cast<__u32>(size_bytes / kExt4Block);
   wanted.s_inodes_count = static_cast<__u32>(size_bytes / kBytesOfInode);
   wanted.s_inode_size = kInodeBytes;
   wanted.s_log_groups_per_flex = 4;
@@ -170,9 +170,9 @@ Ext4Writer::Ext4Writer(const fs::path& path, std::uint64_t size_bytes, const Dig
                                EXT2_FEATURE_RO_COMPAT_LARGE_FILE |
                                EXT4_FEATURE_RO_COMPAT_HUGE_FILE | EXT4_FEATURE_RO_COMPAT_DIR_NLINK |
                                EXT4_FEATURE_RO_COMPAT_EXTRA_ISIZE;
-  check(ext2fs_initialize(path.c_str(), EXT2_FLAG_EXCLUSIVE, &wanted,
-                          static_cast<io_manager>(ext4_file_access()), &state_->fs),
-        "its first block");
+  check_ext4(ext2fs_initialize(path.c_str(), EXT2_FLAG_EXCLUSIVE, &wanted,
+                               static_cast<io_manager>(ext4_file_access()), &state_->fs),
+             "its first block");
   ext2_filsys fs = state_->fs;
   fs->now = 1;
   ext2_super_block& super = *fs->super;
@@ -186,8 +186,8 @@ Ext4Writer::Ext4Writer(const fs::path& path, std::uint64_t size_bytes, const Dig
       sizeof(ext2_inode_large) - EXT2_GOOD_OLD_INODE_SIZE;
   super.s_mkfs_time = super.s_lastcheck = super.s_wtime = 0;
   super.s_max_mnt_count = -1;
-  check(ext2fs_allocate_tables(fs), "its tables");
-  check(ext2fs_mkdir(fs, EXT2_ROOT_INO, EXT2_ROOT_INO, nullptr), "its root");
+  check_ext4(ext2fs_allocate_tables(fs), "its tables");
+  check_ext4(ext2fs_mkdir(fs, EXT2_ROOT_INO, EXT2_ROOT_INO, nullptr), "its root");
   for (ext2_ino_t node = EXT2_ROOT_INO + 1; node < EXT2_FIRST_INODE(fs->super); ++node) {
     ext2fs_inode_alloc_stats2(fs, node, +1, 0);
   }
@@ -199,26 +199,26 @@ Ext4Writer::~Ext4Writer() {
 }
 
 void Ext4Writer::link(Node parent, const std::string& name, Node node, int type) {
-  check_name(name);
+  check_name_length(name);
   errcode_t error = ext2fs_link(state_->fs, parent, name.c_str(), node, type);
   if (error == EXT2_ET_DIR_NO_SPACE) {
-    check(ext2fs_expand_dir(state_->fs, parent), "a folder");
+    check_ext4(ext2fs_expand_dir(state_->fs, parent), "a folder");
     error = ext2fs_link(state_->fs, parent, name.c_str(), node, type);
   }
-  check(error, "a name");
+  check_ext4(error, "a name");
 }
 
 Ext4Writer::Node Ext4Writer::add_folder(Node parent, const std::string& name,
                                         const TarEntry& entry) {
-  check_name(name);
+  check_name_length(name);
   ext2_ino_t node = 0;
-  check(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFDIR, nullptr, &node), "a new inode");
+  check_ext4(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFDIR, nullptr, &node), "a new inode");
   errcode_t error = ext2fs_mkdir(state_->fs, parent, node, name.c_str());
   if (error == EXT2_ET_DIR_NO_SPACE) {
-    check(ext2fs_expand_dir(state_->fs, parent), "a folder");
+    check_ext4(ext2fs_expand_dir(state_->fs, parent), "a folder");
     error = ext2fs_mkdir(state_->fs, parent, node, name.c_str());
   }
-  check(error, "a folder");
+  check_ext4(error, "a folder");
   set_attributes(node, entry);
   return node;
 }
@@ -226,7 +226,7 @@ Ext4Writer::Node Ext4Writer::add_folder(Node parent, const std::string& name,
 void Ext4Writer::set_attributes(Node node, const TarEntry& entry) {
   ext2_inode_large inode = state_->read(node);
   inode.i_extra_isize = sizeof inode - EXT2_GOOD_OLD_INODE_SIZE;
-  fill(inode, entry);
+  fill_inode(inode, entry);
   state_->write(node, inode);
   state_->set_xattrs(node, entry);
 }
@@ -244,15 +244,16 @@ Ext4Writer::Node Ext4Writer::add_file(Node parent, const std::string& name, cons
 void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data) {
   if (size_bytes == 0) return;
   ext2_inode_large inode = state_->read(node);
-  check(ext2fs_inode_size_set(state_->fs, plain(inode), static_cast<ext2_off64_t>(size_bytes)),
-        "a size");
-  const blk64_t blocks = (size_bytes + kBlock - 1) / kBlock;
-  check(
-      ext2fs_fallocate(state_->fs, EXT2_FALLOCATE_FORCE_INIT, node, plain(inode), ~0ULL, 0, blocks),
-      "a file");
+  check_ext4(
+      ext2fs_inode_size_set(state_->fs, plain_inode(inode), static_cast<ext2_off64_t>(size_bytes)),
+      "a size");
+  const blk64_t blocks = (size_bytes + kExt4Block - 1) / kExt4Block;
+  check_ext4(ext2fs_fallocate(state_->fs, EXT2_FALLOCATE_FORCE_INIT, node, plain_inode(inode),
+                              ~0ULL, 0, blocks),
+             "a file");
   state_->write(node, inode);
   ext2_extent_handle_t handle = nullptr;
-  check(ext2fs_extent_open2(state_->fs, node, plain(inode), &handle), "a file");
+  check_ext4(ext2fs_extent_open2(state_->fs, node, plain_inode(inode), &handle), "a file");
   std::vector<ext2fs_extent> extents;
   ext2fs_extent extent{};
   for (errcode_t error = ext2fs_extent_get(handle, EXT2_EXTENT_ROOT, &extent); error == 0;
@@ -262,11 +263,11 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
   ext2fs_extent_free(handle);
   std::uint64_t left = size_bytes;
   for (const ext2fs_extent& one : extents) {
-    std::uint64_t at = one.e_pblk * kBlock;
-    std::uint64_t here = std::min<std::uint64_t>(left, std::uint64_t{one.e_len} * kBlock);
+    std::uint64_t at = one.e_pblk * kExt4Block;
+    std::uint64_t here = std::min<std::uint64_t>(left, std::uint64_t{one.e_len} * kExt4Block);
     left -= here;
     while (here > 0) {
-      const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(here, kChunk));
+      const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(here, kWriteChunk));
       std::size_t got = 0;
       while (got < part) {
         const std::size_t count = data.read(ByteSpan(state_->buffer).subspan(got, part - got));
@@ -284,15 +285,15 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
 
 Ext4Writer::Node Ext4Writer::add_symlink(Node parent, const std::string& name,
                                          const TarEntry& entry) {
-  check_name(name);
+  check_name_length(name);
   ext2_ino_t node = 0;
-  check(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFLNK, nullptr, &node), "a new inode");
+  check_ext4(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFLNK, nullptr, &node), "a new inode");
   errcode_t error = ext2fs_symlink(state_->fs, parent, node, name.c_str(), entry.link.c_str());
   if (error == EXT2_ET_DIR_NO_SPACE) {
-    check(ext2fs_expand_dir(state_->fs, parent), "a folder");
+    check_ext4(ext2fs_expand_dir(state_->fs, parent), "a folder");
     error = ext2fs_symlink(state_->fs, parent, node, name.c_str(), entry.link.c_str());
   }
-  check(error, "a link");
+  check_ext4(error, "a link");
   TarEntry link = entry;
   link.mode = 0777;
   link.xattrs.clear();
@@ -320,14 +321,14 @@ void Ext4Writer::add_hardlink(Node parent, const std::string& name, Node target)
 }
 
 void Ext4Writer::remove(Node parent, const std::string& name, Node node) {
-  check(ext2fs_unlink(state_->fs, parent, name.c_str(), node, 0), "a name");
+  check_ext4(ext2fs_unlink(state_->fs, parent, name.c_str(), node, 0), "a name");
   ext2_inode_large inode = state_->read(node);
   if (--inode.i_links_count == 0) {
     // A short link lies in the inode itself.
     if (LINUX_S_ISREG(inode.i_mode) || (LINUX_S_ISLNK(inode.i_mode) && inode.i_blocks > 0)) {
-      check(ext2fs_punch(state_->fs, node, plain(inode), nullptr, 0, ~0ULL), "a file");
+      check_ext4(ext2fs_punch(state_->fs, node, plain_inode(inode), nullptr, 0, ~0ULL), "a file");
       // What libext2fs still holds of these blocks must not come after what they hold next.
-      check(io_channel_flush(state_->fs->io), "a file");
+      check_ext4(io_channel_flush(state_->fs->io), "a file");
     }
     inode.i_dtime = 1;
     ext2fs_inode_alloc_stats2(state_->fs, node, -1, 0);
@@ -337,7 +338,7 @@ void Ext4Writer::remove(Node parent, const std::string& name, Node node) {
 
 void Ext4Writer::finish() {
   state_->fs->super->s_wtime = 0;
-  check(ext2fs_close_free(&state_->fs), "its end");
+  check_ext4(ext2fs_close_free(&state_->fs), "its end");
 }
 
 }  // namespace mlenv

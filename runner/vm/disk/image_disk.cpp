@@ -20,16 +20,16 @@ namespace mlenv {
 namespace {
 
 using Node = Ext4Writer::Node;
-using Kind = LayerMerge::Kind;
+using MergeKind = LayerMerge::Kind;
 
 constexpr std::string_view kWhiteout = ".wh.";
 constexpr std::string_view kOpaque = ".wh..wh..opq";
 
-struct Place {
+struct EntryPlace {
   std::string folder;  ///< `.` is the root
   std::string name;
 };
-Place place_of(const std::string& path) {
+EntryPlace entry_place(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {".", path};
   return {path.substr(0, slash), path.substr(slash + 1)};
@@ -41,7 +41,7 @@ std::string joined(const std::string& folder, std::string_view name) {
 
 class DiskMaker {
  public:
-  explicit DiskMaker(Ext4Writer& disk) : disk_(disk) { merge_.add(".", Kind::folder, true); }
+  explicit DiskMaker(Ext4Writer& disk) : disk_(disk) { merge_.add(".", MergeKind::folder, true); }
 
   void add_layer(const Store& store, const Layer& layer,
                  const std::function<void(std::uint64_t)>& advance) {
@@ -64,23 +64,24 @@ class DiskMaker {
  private:
   void take(const TarEntry& entry, Source& data) {
     if (entry.path == ".") return take_root(entry);
-    const Place place = place_of(entry.path);
+    const EntryPlace place = entry_place(entry.path);
     if (place.name == kOpaque) return merge_.hide_below(place.folder);
     if (place.name.starts_with(kWhiteout)) {
       return merge_.hide(joined(place.folder, place.name.substr(kWhiteout.size())));
     }
-    const Kind kind = entry.type == TarEntry::Type::folder ? Kind::folder : Kind::other;
+    const MergeKind kind =
+        entry.type == TarEntry::Type::folder ? MergeKind::folder : MergeKind::other;
     if (!merge_.shows(entry.path, kind)) {
       if (entry.type == TarEntry::Type::hardlink) names_[entry.path] = origin(entry.link);
       return;
     }
-    if (kind == Kind::folder) return take_folder(entry, place);
+    if (kind == MergeKind::folder) return take_folder(entry, place);
     const Node parent = folder(place.folder);
     remove_earlier(entry.path, parent, place.name);
     forget_orphan(entry.path);
     if (entry.type == TarEntry::Type::hardlink) return take_hardlink(entry, parent, place.name);
     files_[entry.path] = make(entry, parent, place.name, data);
-    merge_.add(entry.path, Kind::other);
+    merge_.add(entry.path, MergeKind::other);
   }
 
   Node make(const TarEntry& entry, Node parent, const std::string& name, Source& data) {
@@ -93,10 +94,10 @@ class DiskMaker {
     const LayerMerge::Seen* const seen = merge_.find(".");
     if (!seen->implied && seen->layer != merge_.layer()) return;
     disk_.set_attributes(Ext4Writer::kRoot, entry);
-    merge_.add(".", Kind::folder);
+    merge_.add(".", MergeKind::folder);
   }
 
-  void take_folder(const TarEntry& entry, const Place& place) {
+  void take_folder(const TarEntry& entry, const EntryPlace& place) {
     const auto known = folders_.find(entry.path);
     if (known != folders_.end()) {
       disk_.set_attributes(known->second, entry);
@@ -105,7 +106,7 @@ class DiskMaker {
       remove_earlier(entry.path, parent, place.name);
       folders_[entry.path] = disk_.add_folder(parent, place.name, entry);
     }
-    merge_.add(entry.path, Kind::folder);
+    merge_.add(entry.path, MergeKind::folder);
   }
 
   void take_hardlink(const TarEntry& entry, Node parent, const std::string& name) {
@@ -118,7 +119,7 @@ class DiskMaker {
       disk_.add_hardlink(parent, name, target->second);
       files_[entry.path] = target->second;
     }
-    merge_.add(entry.path, Kind::other);
+    merge_.add(entry.path, MergeKind::other);
   }
 
   void adopt(const TarEntry& entry, Source& data) {
@@ -128,7 +129,7 @@ class DiskMaker {
     if (found == orphans_.end() || !is_content) return;
     std::optional<Node> node;
     for (const std::string& path : found->second) {
-      const Place place = place_of(path);
+      const EntryPlace place = entry_place(path);
       const Node parent = folder(place.folder);
       if (node) {
         disk_.add_hardlink(parent, place.name, *node);
@@ -177,14 +178,14 @@ class DiskMaker {
     if (files_.contains(path)) {
       throw failure("bad-layer", "a layer has files below `{}`, which is no folder", path);
     }
-    const Place place = place_of(path);
+    const EntryPlace place = entry_place(path);
     const Node parent = folder(place.folder);
     TarEntry plain;
     plain.type = TarEntry::Type::folder;
     plain.mode = 0755;
     const Node node = disk_.add_folder(parent, place.name, plain);
     folders_[path] = node;
-    merge_.add(path, Kind::folder, /*implied=*/true);
+    merge_.add(path, MergeKind::folder, /*implied=*/true);
     return node;
   }
 

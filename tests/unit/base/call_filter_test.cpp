@@ -18,7 +18,7 @@ namespace mlenv {
 namespace {
 
 /// What the kernel would answer (socket(7), BPF as far as the filter uses it).
-std::uint32_t answer(const std::string& program, const seccomp_data& call) {
+std::uint32_t kernel_answer(const std::string& program, const seccomp_data& call) {
   std::vector<sock_filter> code(program.size() / sizeof(sock_filter));
   std::memcpy(code.data(), program.data(), program.size());
   std::uint32_t a = 0;
@@ -79,7 +79,7 @@ class ContainerFilter : public ::testing::TestWithParam<CallAbi> {
     static std::map<std::pair<bool, bool>, std::string> programs;
     std::string& program = programs[{arm, pretend}];
     if (program.empty()) program = container_filter(arm ? "arm64" : "amd64", pretend);
-    return answer(program, call);
+    return kernel_answer(program, call);
   }
   std::uint32_t of(std::string_view name, std::uint64_t argument = 0, bool pretend = false) const {
     const auto number = call_number(GetParam(), name);
@@ -158,9 +158,9 @@ TEST(CallFilter, OtherArchitecturesGetTheAnswerOfWhatIsNotNamed) {
   const std::array abis{CallAbi::x86_64};
   seccomp_data call{};
   call.arch = AUDIT_ARCH_X86_64;
-  EXPECT_EQ(answer(filter.program(abis), call), SECCOMP_RET_ALLOW);  // read is 0
+  EXPECT_EQ(kernel_answer(filter.program(abis), call), SECCOMP_RET_ALLOW);  // read is 0
   call.arch = AUDIT_ARCH_I386;
-  EXPECT_EQ(answer(filter.program(abis), call), kEnosys);
+  EXPECT_EQ(kernel_answer(filter.program(abis), call), kEnosys);
 }
 
 TEST(CallFilter, TheFirstRuleCounts) {
@@ -173,11 +173,11 @@ TEST(CallFilter, TheFirstRuleCounts) {
   const std::array abis{CallAbi::x86_64};
   seccomp_data call{};
   call.arch = AUDIT_ARCH_X86_64;
-  EXPECT_EQ(answer(filter.program(abis), call), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(kernel_answer(filter.program(abis), call), SECCOMP_RET_ALLOW);
   call.nr = static_cast<int>(*call_number(CallAbi::x86_64, "socket"));
-  EXPECT_EQ(answer(filter.program(abis), call), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(kernel_answer(filter.program(abis), call), SECCOMP_RET_ALLOW);
   call.args[0] = AF_INET;
-  EXPECT_EQ(answer(filter.program(abis), call), kEperm);
+  EXPECT_EQ(kernel_answer(filter.program(abis), call), kEperm);
 }
 
 /// libseccomp's own names for them stand for two calls at once.

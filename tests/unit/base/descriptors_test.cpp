@@ -19,7 +19,7 @@ namespace mlenv {
 namespace {
 
 /// In a process of its own: what it returns.
-int apart(const std::function<int()>& work) {
+int status_apart(const std::function<int()>& work) {
   const pid_t pid = ::fork();
   if (pid == 0) ::_exit(work());
   int status = 0;
@@ -37,7 +37,7 @@ int begun_with(std::vector<const char*> words) {
 }
 
 TEST(Descriptors, MissingStreamsAreOpened) {
-  const int found = apart([] {
+  const int found = status_apart([] {
     for (int fd = 0; fd < 3; ++fd) ::close(fd);
     if (!standard_streams()) return 1;
     char byte = 0;
@@ -50,7 +50,7 @@ TEST(Descriptors, MissingStreamsAreOpened) {
 }
 
 TEST(Descriptors, StreamsThatAreThereStay) {
-  const int found = apart([] {
+  const int found = status_apart([] {
     const Pipe pipe = make_pipe();
     ::dup2(pipe.write_end.get(), 1);
     ::close(0);
@@ -63,7 +63,7 @@ TEST(Descriptors, StreamsThatAreThereStay) {
 }
 
 TEST(Descriptors, WhatTheCallerHasOpenIsClosed) {
-  const int found = apart([] {
+  const int found = status_apart([] {
     const int strange = ::fcntl(0, F_DUPFD, 40);
     const int far = ::fcntl(0, F_DUPFD, 900);
     begun_with({"mlenv", "images"});
@@ -74,7 +74,7 @@ TEST(Descriptors, WhatTheCallerHasOpenIsClosed) {
 
 TEST(Descriptors, WhatIsNamedIsReadAndNotPassedOn) {
   for (const char* word : {"/dev/fd/40", "--env-file=/proc/self/fd/40", "/proc/1/fd/40"}) {
-    const int found = apart([word] {
+    const int found = status_apart([word] {
       const int named = ::fcntl(0, F_DUPFD, 40);
       begun_with({"mlenv", "load", word});
       return ::fcntl(named, F_GETFD) == FD_CLOEXEC ? 0 : 1;
@@ -84,7 +84,7 @@ TEST(Descriptors, WhatIsNamedIsReadAndNotPassedOn) {
 }
 
 TEST(Descriptors, ThoseOfOurOwnProcessesStayOpenForThem) {
-  const int found = apart([] {
+  const int found = status_apart([] {
     const int given = ::fcntl(0, F_DUPFD, 40);
     begun_with({"mlenv", "__supervise"});
     return ::fcntl(given, F_GETFD) == FD_CLOEXEC ? 0 : 1;
@@ -93,7 +93,7 @@ TEST(Descriptors, ThoseOfOurOwnProcessesStayOpenForThem) {
 }
 
 TEST(Descriptors, WithoutTheSystemCallTheyAreFoundInProc) {
-  const int found = apart([] {
+  const int found = status_apart([] {
     const int low = ::fcntl(0, F_DUPFD, 40);
     const int far = ::fcntl(0, F_DUPFD, 900);
     descriptors::for_each_open(3, [](int fd) { ::close(fd); });
@@ -117,7 +117,7 @@ TEST(Descriptors, ANewProcessHasThoseThatAreNamedAlone) {
 }
 
 TEST(Descriptors, NamedOnesMayLieWhereOthersGo) {
-  const int found = apart([] {
+  const int found = status_apart([] {
     close_from(kFirstBeyondStreams);
     const Pipe first = make_pipe();   // 3, 4
     const Pipe second = make_pipe();  // 5, 6
@@ -158,7 +158,7 @@ TEST(Descriptors, AProgramInTheSandboxHasNone) {
 }
 
 TEST(ProgramStart, SignalsAreAsTheyShouldBe) {
-  const int found = apart([] {
+  const int found = status_apart([] {
     for (const int number : {SIGCHLD, SIGPIPE, SIGHUP}) (void)std::signal(number, SIG_IGN);
     sigset_t all;
     sigfillset(&all);
@@ -177,7 +177,7 @@ TEST(ProgramStart, SignalsAreAsTheyShouldBe) {
 
 TEST(ProgramStart, FilesAreNeitherEverybodysNorNobodys) {
   const auto mask_after = [](mode_t before) {
-    return apart([before] {
+    return status_apart([before] {
       ::umask(before);
       begun_with({"mlenv"});
       return static_cast<int>(::umask(0));
@@ -190,7 +190,7 @@ TEST(ProgramStart, FilesAreNeitherEverybodysNorNobodys) {
 }
 
 TEST(ProgramStart, AVariableIsThereOnce) {
-  const int found = apart([] {
+  const int found = status_apart([] {
     std::array<const char*, 8> variables{
         "TWICE=first", "A=b",          "TWICE=second",     "odd",
         "=odd",        "LISTEN_FDS=3", "NOTIFY_SOCKET=/x", nullptr};

@@ -24,7 +24,7 @@ using test::Seen;
 using Fault = Reply::Fault;
 
 /// Not repeating over any short distance, so that a wrong offset shows.
-std::string noise(std::size_t size_bytes) {
+std::string body_noise(std::size_t size_bytes) {
   std::string text(size_bytes, '\0');
   std::uint32_t state = 12345;
   for (char& c : text) {
@@ -105,7 +105,7 @@ TEST_F(HttpTest, KeepsConnections) {
 TEST_F(HttpTest, SendsABodyAgainOnRetry) {
   server.script("/x", {status(503), ok("fine")});
   Http http{options()};
-  const std::string text = noise(300'000);
+  const std::string text = body_noise(300'000);
   HttpRequest request;
   request.method = "PUT";
   request.url = server.url("/x");
@@ -185,7 +185,7 @@ TEST_F(HttpTest, RetryAfterMayBeADate) {
 }
 
 TEST_F(HttpTest, DownloadsHonourRetryAfter) {
-  const std::string body = noise(1000);
+  const std::string body = body_noise(1000);
   server.script("/file", {status(429, {{"Retry-After", "9"}}), ok(body)});
   Http http{options()};
   EXPECT_EQ(fetch(http, whole(body)), body);
@@ -237,7 +237,7 @@ TEST_F(HttpTest, StalledAnswerIsBroken) {
 }
 
 TEST_F(HttpTest, AnswerLimit) {
-  server.script("/x", {ok(noise(5000))});
+  server.script("/x", {ok(body_noise(5000))});
   Http http{options()};
   EXPECT_EQ(error_of([&] { http.send({.url = server.url("/x"), .answer_limit = 4999}); }).code(),
             "too-large");
@@ -322,7 +322,7 @@ TEST_F(HttpTest, NetrcIsNotForPlainHttp) {
 }
 
 TEST_F(HttpTest, ABodyThatDripsIsBroken) {
-  const std::string body = noise(100'000);
+  const std::string body = body_noise(100'000);
   server.script("/file", {broken(body, Fault::drip, 1000)});
   HttpOptions fast = options();
   fast.stall_timeout = std::chrono::milliseconds{300};
@@ -335,7 +335,7 @@ TEST_F(HttpTest, ABodyThatDripsIsBroken) {
 }
 
 TEST_F(HttpTest, AnAnswerThatIsKeptHasADeadline) {
-  server.script("/x", {broken(noise(100'000), Fault::drip, 1000)});
+  server.script("/x", {broken(body_noise(100'000), Fault::drip, 1000)});
   HttpOptions fast = options();
   fast.stall_timeout = std::chrono::milliseconds{300};
   fast.least_rate = 1;  // slow is fine
@@ -359,8 +359,8 @@ TEST_F(HttpTest, HeadsHaveALimit) {
 
 TEST_F(HttpTest, WhatIsToldToBeTooLongIsNotRead) {
   // The server would say no more than the first bytes: whoever waited for the rest would wait.
-  server.script("/x", {broken(noise(5000), Fault::stall, 0)});
-  server.script("/file", {broken(noise(5000), Fault::stall, 1)});
+  server.script("/x", {broken(body_noise(5000), Fault::stall, 0)});
+  server.script("/file", {broken(body_noise(5000), Fault::stall, 1)});
   Http http{options()};
   EXPECT_EQ(error_of([&] { http.send({.url = server.url("/x"), .answer_limit = 4999}); }).code(),
             "too-large");
@@ -368,13 +368,13 @@ TEST_F(HttpTest, WhatIsToldToBeTooLongIsNotRead) {
 }
 
 TEST_F(HttpTest, OfARefusalTheBeginningIsRead) {
-  Reply refused = broken(noise(200'000), Fault::stall, 100'000);
+  Reply refused = broken(body_noise(200'000), Fault::stall, 100'000);
   refused.status = 400;
   server.script("/x", {refused});
   Http http{options()};
   const HttpResponse response = http.send({.url = server.url("/x")});
   EXPECT_EQ(response.status, 400);
-  EXPECT_EQ(response.body, noise(200'000).substr(0, 64U << 10U));
+  EXPECT_EQ(response.body, body_noise(200'000).substr(0, 64U << 10U));
 }
 
 TEST_F(HttpTest, RedirectLoopEnds) {
@@ -391,7 +391,7 @@ TEST_F(HttpTest, RedirectToAnotherSchemeIsRefused) {
 }
 
 TEST_F(HttpTest, Downloads) {
-  const std::string body = noise(3'000'000);
+  const std::string body = body_noise(3'000'000);
   server.script("/file", {ok(body)});
   Http http{options()};
   EXPECT_EQ(fetch(http, whole(body)), body);
@@ -399,7 +399,7 @@ TEST_F(HttpTest, Downloads) {
 }
 
 TEST_F(HttpTest, DownloadContinuesAfterBreaks) {
-  const std::string body = noise(3'000'000);
+  const std::string body = body_noise(3'000'000);
   Reply rest = ok(body);
   rest.ranges = true;
   server.script("/file",
@@ -414,7 +414,7 @@ TEST_F(HttpTest, DownloadContinuesAfterBreaks) {
 }
 
 TEST_F(HttpTest, DownloadContinuesAfterAReset) {
-  const std::string body = noise(400'000);
+  const std::string body = body_noise(400'000);
   Reply rest = ok(body);
   rest.ranges = true;
   server.script("/file", {broken(body, Fault::reset, 100'000), rest});
@@ -424,7 +424,7 @@ TEST_F(HttpTest, DownloadContinuesAfterAReset) {
 }
 
 TEST_F(HttpTest, DownloadWithoutDigestContinuesOnlyUnderAValidator) {
-  const std::string body = noise(200'000);
+  const std::string body = body_noise(200'000);
   Reply first = broken(body, Fault::close, 50'000);
   first.headers = {{"ETag", "\"v1\""}};
   Reply rest = ok(body);
@@ -439,7 +439,7 @@ TEST_F(HttpTest, DownloadWithoutDigestContinuesOnlyUnderAValidator) {
 }
 
 TEST_F(HttpTest, ServerWithoutRangesMeansANewStart) {
-  const std::string body = noise(400'000);
+  const std::string body = body_noise(400'000);
   server.script("/file", {broken(body, Fault::close, 300'000, false), ok(body)});
   Http http{options()};
   EXPECT_EQ(fetch(http, whole(body)), body);
@@ -447,7 +447,7 @@ TEST_F(HttpTest, ServerWithoutRangesMeansANewStart) {
 }
 
 TEST_F(HttpTest, EarlyEndThatTheServerHidesIsContinued) {
-  const std::string body = noise(400'000);
+  const std::string body = body_noise(400'000);
   Reply cut = broken(body, Fault::close, 100'000);
   cut.says_length = false;
   Reply rest = ok(body);
@@ -459,7 +459,7 @@ TEST_F(HttpTest, EarlyEndThatTheServerHidesIsContinued) {
 }
 
 TEST_F(HttpTest, WrongBytesAreTriedOnceMoreFromTheStart) {
-  const std::string body = noise(10'000);
+  const std::string body = body_noise(10'000);
   std::string wrong = body;
   wrong[5000] = static_cast<char>(wrong[5000] + 1);
   server.script("/file", {ok(wrong), ok(body)});
@@ -478,7 +478,7 @@ TEST_F(HttpTest, WrongBytesAreTriedOnceMoreFromTheStart) {
 }
 
 TEST_F(HttpTest, WrongBytesBeforeABreakCostOneRestart) {
-  const std::string body = noise(10'000);
+  const std::string body = body_noise(10'000);
   std::string wrong = body;
   wrong[100] = static_cast<char>(wrong[100] + 1);
   Reply rest = ok(body);
@@ -490,8 +490,8 @@ TEST_F(HttpTest, WrongBytesBeforeABreakCostOneRestart) {
 }
 
 TEST_F(HttpTest, LongerThanPromisedStopsAtOnce) {
-  const std::string body = noise(10'000);
-  server.script("/file", {ok(noise(2'000'000))});
+  const std::string body = body_noise(10'000);
+  server.script("/file", {ok(body_noise(2'000'000))});
   Http http{options()};
   const Error error = error_of([&] { fetch(http, whole(body)); });
   EXPECT_EQ(error.code(), "digest-mismatch");
@@ -500,7 +500,7 @@ TEST_F(HttpTest, LongerThanPromisedStopsAtOnce) {
 }
 
 TEST_F(HttpTest, ShorterThanPromised) {
-  const std::string body = noise(10'000);
+  const std::string body = body_noise(10'000);
   Reply reply = ok(body.substr(0, 9000));
   reply.ranges = true;
   server.script("/file", {reply});
@@ -512,7 +512,7 @@ TEST_F(HttpTest, ShorterThanPromised) {
 }
 
 TEST_F(HttpTest, WrongRangeIsNotTrusted) {
-  const std::string body = noise(10'000);
+  const std::string body = body_noise(10'000);
   Reply lying = status(206, {{"Content-Range", "bytes 0-9999/10000"}});
   lying.body = body;
   server.script("/file", {broken(body, Fault::close, 5000), lying, ok(body)});
@@ -521,7 +521,7 @@ TEST_F(HttpTest, WrongRangeIsNotTrusted) {
 }
 
 TEST_F(HttpTest, EndlessBreaksEnd) {
-  const std::string body = noise(100'000);
+  const std::string body = body_noise(100'000);
   server.script("/file", {broken(body, Fault::close, 1000, false)});
   Http http{options()};
   EXPECT_EQ(error_of([&] { fetch(http, whole(body)); }).code(), "network");
@@ -540,7 +540,7 @@ TEST_F(HttpTest, FinalStatusOfADownload) {
 }
 
 TEST_F(HttpTest, StreamsAndRetriesOnlyBeforeTheFirstByte) {
-  const std::string body = noise(100'000);
+  const std::string body = body_noise(100'000);
   server.script("/file", {status(503), ok(body)});
   Http http{options()};
   StringSink sink;
@@ -554,14 +554,14 @@ TEST_F(HttpTest, StreamsAndRetriesOnlyBeforeTheFirstByte) {
 }
 
 TEST_F(HttpTest, WhatTheSinkThrowsComesOut) {
-  server.script("/file", {ok(noise(100'000))});
+  server.script("/file", {ok(body_noise(100'000))});
   Http http{options()};
   FunctionSink sink{[](ByteView) { throw failure("full", "no room"); }};
   EXPECT_EQ(error_of([&] { http.stream({.url = server.url("/file")}, sink); }).code(), "full");
 }
 
 TEST_F(HttpTest, ManyThreadsAtOnce) {
-  const std::string body = noise(500'000);
+  const std::string body = body_noise(500'000);
   server.script("/file", {ok(body)});
   Http http{options()};
   std::vector<std::thread> threads;

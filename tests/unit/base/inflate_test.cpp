@@ -34,7 +34,7 @@ class DripSource final : public Source {
 };
 
 template <typename Work>
-std::string code_of(Work work) {
+std::string inflate_code(Work work) {
   try {
     work();
   } catch (const Error& error) {
@@ -43,7 +43,7 @@ std::string code_of(Work work) {
   return "none";
 }
 
-std::string whole(std::string_view raw, std::size_t size) {
+std::string whole_inflated(std::string_view raw, std::size_t size) {
   std::string out(size, '\0');
   inflate_whole(as_bytes(raw), std::as_writable_bytes(std::span(out)));
   return out;
@@ -84,7 +84,7 @@ TEST(Inflate, AgreesWithZlib) {
   for (const std::string& text : samples()) {
     for (const int level : {0, 1, 6, 9}) {
       const std::string raw = zlib_deflate(text, level);
-      EXPECT_EQ(whole(raw, text.size()), text);
+      EXPECT_EQ(whole_inflated(raw, text.size()), text);
       EXPECT_EQ(streamed(raw, text.size()), text);
       EXPECT_EQ(gunzipped(zlib_deflate(text, level, 31)), text);
     }
@@ -110,13 +110,13 @@ TEST(Inflate, RefusesWhatIsNotExactlyTheStream) {
   const std::string longer = raw + "x";
   const std::string_view shorter = std::string_view(raw).substr(0, raw.size() - 1);
   for (const std::uint64_t size : {text.size() - 1, text.size() + 1, std::size_t{0}}) {
-    EXPECT_EQ(code_of([&] { (void)whole(raw, size); }), "bad-deflate");
-    EXPECT_EQ(code_of([&] { (void)streamed(raw, size); }), "bad-deflate");
+    EXPECT_EQ(inflate_code([&] { (void)whole_inflated(raw, size); }), "bad-deflate");
+    EXPECT_EQ(inflate_code([&] { (void)streamed(raw, size); }), "bad-deflate");
   }
   for (const std::string_view broken : {std::string_view(longer), shorter, std::string_view{}}) {
-    EXPECT_EQ(code_of([&] { (void)whole(broken, text.size()); }), "bad-deflate");
+    EXPECT_EQ(inflate_code([&] { (void)whole_inflated(broken, text.size()); }), "bad-deflate");
     for (const std::size_t step : {1UL, 1UL << 20U}) {
-      EXPECT_EQ(code_of([&] { (void)streamed(broken, text.size(), step); }), "bad-deflate");
+      EXPECT_EQ(inflate_code([&] { (void)streamed(broken, text.size(), step); }), "bad-deflate");
     }
   }
 }
@@ -127,12 +127,13 @@ TEST(Inflate, EveryTruncationIsNoticed) {
   const std::string file = zlib_deflate(text, 6, 31);
   for (std::size_t size = 0; size < raw.size(); ++size) {
     const std::string_view part = std::string_view(raw).substr(0, size);
-    ASSERT_EQ(code_of([&] { (void)whole(part, text.size()); }), "bad-deflate") << size;
-    ASSERT_EQ(code_of([&] { (void)streamed(part, text.size()); }), "bad-deflate") << size;
+    ASSERT_EQ(inflate_code([&] { (void)whole_inflated(part, text.size()); }), "bad-deflate")
+        << size;
+    ASSERT_EQ(inflate_code([&] { (void)streamed(part, text.size()); }), "bad-deflate") << size;
   }
   for (std::size_t size = 0; size < file.size(); ++size) {
     const std::string_view part = std::string_view(file).substr(0, size);
-    ASSERT_EQ(code_of([&] { (void)gunzipped(part); }), "bad-gzip") << size;
+    ASSERT_EQ(inflate_code([&] { (void)gunzipped(part); }), "bad-gzip") << size;
   }
 }
 
@@ -145,7 +146,7 @@ TEST(Inflate, FlippedBitsNeverPassGunzip) {
     // Time, extra flags, and system in the header say nothing about the content.
     if (i >= 4 && i < 10) continue;
     std::string out;
-    const std::string code = code_of([&] { out = gunzipped(broken); });
+    const std::string code = inflate_code([&] { out = gunzipped(broken); });
     ASSERT_TRUE(code == "bad-gzip" || out == text) << i;
     ASSERT_EQ(code, "bad-gzip") << i;
   }
@@ -164,7 +165,7 @@ TEST(Inflate, MembersAreReadOneByOne) {
   }
   EXPECT_TRUE(rest.empty());
   out.resize(2999);
-  EXPECT_EQ(code_of([&] { (void)gunzip_member(as_bytes(file), out); }), "bad-gzip");
+  EXPECT_EQ(inflate_code([&] { (void)gunzip_member(as_bytes(file), out); }), "bad-gzip");
 }
 
 TEST(Inflate, ADamagedMemberIsNotRead) {
@@ -172,11 +173,12 @@ TEST(Inflate, ADamagedMemberIsNotRead) {
   const std::string file = zlib_deflate(text, 6, 31);
   Bytes out(text.size());
   for (std::size_t i = 0; i < file.size(); ++i) {
-    ASSERT_EQ(code_of([&] { (void)gunzip_member(as_bytes(file.substr(0, i)), out); }), "bad-gzip");
+    ASSERT_EQ(inflate_code([&] { (void)gunzip_member(as_bytes(file.substr(0, i)), out); }),
+              "bad-gzip");
     if (i >= 4 && i < 10) continue;  // time, extra flags and system say nothing about the content
     std::string broken = file;
     broken[i] = static_cast<char>(broken[i] ^ 0x10);
-    ASSERT_EQ(code_of([&] { (void)gunzip_member(as_bytes(broken), out); }), "bad-gzip") << i;
+    ASSERT_EQ(inflate_code([&] { (void)gunzip_member(as_bytes(broken), out); }), "bad-gzip") << i;
   }
 }
 
@@ -190,8 +192,8 @@ TEST(Inflate, GunzipReadsOptionalHeaderFields) {
   EXPECT_EQ(gunzipped(header + plain.substr(10), 1), text);
   std::string reserved = plain;
   reserved[3] = '\x80';
-  EXPECT_EQ(code_of([&] { (void)gunzipped(reserved); }), "bad-gzip");
-  EXPECT_EQ(code_of([&] { (void)gunzipped(plain + "junk"); }), "bad-gzip");
+  EXPECT_EQ(inflate_code([&] { (void)gunzipped(reserved); }), "bad-gzip");
+  EXPECT_EQ(inflate_code([&] { (void)gunzipped(plain + "junk"); }), "bad-gzip");
 }
 
 TEST(Inflate, GunzipReadsSplicedMembersOfAllSizes) {
@@ -225,7 +227,8 @@ TEST(Decompress, ZstdFramesThatEndWithABuffer) {
     frame.resize(ZSTD_compress(frame.data(), frame.size(), text.data(), text.size(), 1));
     EXPECT_TRUE(decompressed(frame) == text) << size;
     EXPECT_TRUE(decompressed(frame + frame) == text + text) << size;
-    EXPECT_EQ(code_of([&] { (void)decompressed(frame.substr(0, frame.size() - 1)); }), "bad-zstd");
+    EXPECT_EQ(inflate_code([&] { (void)decompressed(frame.substr(0, frame.size() - 1)); }),
+              "bad-zstd");
   }
 }
 
@@ -239,8 +242,8 @@ TEST(Decompress, TellsByMagicNumber) {
   EXPECT_EQ(decompressed(zstd), "hello");
   EXPECT_EQ(decompressed(zstd + zstd, 1), "hellohello");
   EXPECT_EQ(decompressed("\x50\x2A\x4D\x18\x02\0\0\0ab"s + zstd), "hello");
-  EXPECT_EQ(code_of([&] { (void)decompressed(zstd.substr(0, 10)); }), "bad-zstd");
-  EXPECT_EQ(code_of([&] { (void)decompressed(zstd.substr(0, 5) + "\x06\x29\0\0hello!"s); }),
+  EXPECT_EQ(inflate_code([&] { (void)decompressed(zstd.substr(0, 10)); }), "bad-zstd");
+  EXPECT_EQ(inflate_code([&] { (void)decompressed(zstd.substr(0, 5) + "\x06\x29\0\0hello!"s); }),
             "bad-zstd");
 }
 
@@ -252,7 +255,7 @@ TEST(Decompress, ReadsXzOfPython) {
       text);
   EXPECT_EQ(decompressed(xz), text);
   EXPECT_EQ(decompressed(xz, 1000), text);
-  EXPECT_EQ(code_of([&] { (void)decompressed(xz.substr(0, xz.size() / 2)); }), "bad-xz");
+  EXPECT_EQ(inflate_code([&] { (void)decompressed(xz.substr(0, xz.size() / 2)); }), "bad-xz");
 }
 
 TEST(Decompress, EveryTruncationOfXzIsNoticed) {
@@ -260,7 +263,7 @@ TEST(Decompress, EveryTruncationOfXzIsNoticed) {
       "import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read()))", "hello");
   EXPECT_EQ(decompressed(xz), "hello");
   for (std::size_t size = 6; size < xz.size(); ++size) {
-    ASSERT_EQ(code_of([&] { (void)decompressed(xz.substr(0, size)); }), "bad-xz") << size;
+    ASSERT_EQ(inflate_code([&] { (void)decompressed(xz.substr(0, size)); }), "bad-xz") << size;
   }
   const std::string empty =
       test::python("import lzma, sys; sys.stdout.buffer.write(lzma.compress(b''))");
@@ -287,7 +290,7 @@ TEST(Decompress, ErrorsOfTheInputPassThrough) {
                                   "\x1F\x8B\x08"s, "\x28\xB5\x2F\xFD"s, "plain"s}) {
     FailingSource source{head};
     StringSink sink;
-    EXPECT_EQ(code_of([&] { decompress(source, sink); }), "network");
+    EXPECT_EQ(inflate_code([&] { decompress(source, sink); }), "network");
   }
 }
 

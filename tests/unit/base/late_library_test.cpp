@@ -8,7 +8,7 @@ namespace mlenv {
 namespace {
 
 template <class Work>
-std::string code_of(Work&& work) {
+std::string late_code(Work&& work) {
   try {
     std::forward<Work>(work)();
   } catch (const Error& error) {
@@ -26,13 +26,13 @@ TEST(LateLibrary, CallsWhatItFinds) {
 
 TEST(LateLibrary, SaysWhichIsAbsentEachTime) {
   LateLibrary library{"libmlenv-has-no-such.so.1"};
-  EXPECT_EQ(code_of([&] { library.function("cos"); }), "no-library");
-  EXPECT_EQ(code_of([&] { library.function("cos"); }), "no-library");
+  EXPECT_EQ(late_code([&] { library.function("cos"); }), "no-library");
+  EXPECT_EQ(late_code([&] { library.function("cos"); }), "no-library");
 }
 
 TEST(LateLibrary, RefusesOneThatIsTooOld) {
   LateLibrary library{"libm.so.6"};
-  EXPECT_EQ(code_of([&] { library.function("cos_of_next_century"); }), "no-library");
+  EXPECT_EQ(late_code([&] { library.function("cos_of_next_century"); }), "no-library");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::seconds kLong{30};
+constexpr std::chrono::seconds kLongRun{30};
 
 Command command(std::vector<std::string> argv) {
   Command result{Purpose{"test"}};
@@ -26,7 +26,7 @@ Command command(std::vector<std::string> argv) {
 
 TEST(Process, CapturesBothOutputsAndTheStatus) {
   const Captured run =
-      run_captured(command({"sh", "-c", "cat; echo oops >&2; exit 7"}), kLong, "in");
+      run_captured(command({"sh", "-c", "cat; echo oops >&2; exit 7"}), kLongRun, "in");
   EXPECT_EQ(run.out, "in");
   EXPECT_EQ(run.err, "oops\n");
   EXPECT_EQ(run.exit, (Exit{7, false}));
@@ -34,13 +34,13 @@ TEST(Process, CapturesBothOutputsAndTheStatus) {
 
 TEST(Process, LargeInputAndOutputDoNotBlockEachOther) {
   const std::string input(5'000'000, 'x');
-  EXPECT_EQ(run_captured(command({"cat"}), kLong, input).out, input);
+  EXPECT_EQ(run_captured(command({"cat"}), kLongRun, input).out, input);
   // A program that does not read its input is no error.
-  EXPECT_EQ(run_captured(command({"true"}), kLong, input).exit.code, 0);
+  EXPECT_EQ(run_captured(command({"true"}), kLongRun, input).exit.code, 0);
 }
 
 TEST(Process, SignalsAreToldAsAShellDoes) {
-  const Captured run = run_captured(command({"sh", "-c", "kill -TERM $$"}), kLong);
+  const Captured run = run_captured(command({"sh", "-c", "kill -TERM $$"}), kLongRun);
   EXPECT_EQ(run.exit, (Exit{128 + SIGTERM, true}));
 }
 
@@ -48,16 +48,16 @@ TEST(Process, EnvironmentAndFolderAreThoseGiven) {
   Command shell = command({"/bin/sh", "-c", "echo $ONLY:$HOME; pwd"});
   shell.env = {{"ONLY=1"}};
   shell.folder = "/usr/lib";
-  EXPECT_EQ(run_captured(shell, kLong).out, "1:\n/usr/lib\n");
+  EXPECT_EQ(run_captured(shell, kLongRun).out, "1:\n/usr/lib\n");
 }
 
 TEST(Process, ArgumentsAreNeverAShellsWords) {
-  EXPECT_EQ(run_captured(command({"printf", "%s|", "a b", "$HOME", "*"}), kLong).out,
+  EXPECT_EQ(run_captured(command({"printf", "%s|", "a b", "$HOME", "*"}), kLongRun).out,
             "a b|$HOME|*|");
 }
 
 TEST(Process, AbsentProgramsAreErrors) {
-  EXPECT_EQ(code_of([] { (void)run_captured(command({"no-such-program-here"}), kLong); }),
+  EXPECT_EQ(code_of([] { (void)run_captured(command({"no-such-program-here"}), kLongRun); }),
             "cannot-start");
   EXPECT_EQ(find_program("no-such-program-here"), std::nullopt);
   EXPECT_TRUE(find_program("sh"));
@@ -120,7 +120,7 @@ TEST(Process, TheDeadlineEndsTheWholeGroup) {
                                  std::chrono::milliseconds{100});
             }),
             "timeout");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, kLong);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, kLongRun);
 }
 
 TEST(Process, WaitWithADeadlineComesBack) {
@@ -139,7 +139,7 @@ TEST(Process, DescriptorsDoNotLeakIntoChildren) {
   const Captured run =
       run_captured(command({"sh", "-c", script, "sh", std::to_string(pipe.read_end.get()),
                             std::to_string(pipe.write_end.get())}),
-                   kLong);
+                   kLongRun);
   EXPECT_EQ(run.exit.code, 0);
 }
 

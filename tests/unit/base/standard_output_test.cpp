@@ -15,7 +15,7 @@ namespace mlenv {
 namespace {
 
 /// In a process of its own, with standard output there: its status, as waitpid(2) gives it.
-int apart(int output, const std::function<int()>& work) {
+int status_writing_to(int output, const std::function<int()>& work) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::dup2(output, STDOUT_FILENO);
@@ -28,7 +28,7 @@ int apart(int output, const std::function<int()>& work) {
 
 TEST(StandardOutput, AFullDiskIsRemembered) {
   const Fd full = open_file("/dev/full", O_WRONLY);
-  const int status = apart(full.get(), [] {
+  const int status = status_writing_to(full.get(), [] {
     if (answer_error() != 0) return 1;
     write_answer("lost");
     if (answer_error() != ENOSPC || settle_answers() != ENOSPC) return 2;
@@ -42,7 +42,7 @@ TEST(StandardOutput, AFullDiskIsRemembered) {
 TEST(StandardOutput, NothingFollowsWhatIsMissing) {
   const TemporaryFolder folder{temporary_root(), "mlenv-output-"};
   const Fd file = open_file(folder.path() / "out", O_WRONLY | O_CREAT);
-  const int status = apart(file.get(), [] {
+  const int status = status_writing_to(file.get(), [] {
     write_answer("one\n");
     answer_failed(EIO);
     write_answer("three\n");
@@ -73,7 +73,7 @@ TEST(StandardOutput, AllArrivesWhereThePipeDoesNotWait) {
 TEST(StandardOutput, WithoutAReaderTheProcessEndsAsBySigpipe) {
   Pipe pipe = make_pipe();
   pipe.read_end.reset();
-  const int status = apart(pipe.write_end.get(), [] {
+  const int status = status_writing_to(pipe.write_end.get(), [] {
     (void)std::signal(SIGPIPE, SIG_IGN);
     write_answer("unread");
     return 0;

@@ -16,14 +16,12 @@
 namespace mlenv {
 namespace {
 
-using Type = TarEntry::Type;
-
 struct Item {
   TarEntry entry;
   std::string content;
 };
 
-Item file(std::string path, std::string content) {
+Item file_item(std::string path, std::string content) {
   Item item;
   item.entry.path = std::move(path);
   item.entry.size_bytes = content.size();
@@ -31,7 +29,7 @@ Item file(std::string path, std::string content) {
   return item;
 }
 
-Item other(Type type, std::string path, std::string link = {}) {
+Item other(TarEntry::Type type, std::string path, std::string link = {}) {
   Item item;
   item.entry.type = type;
   item.entry.path = std::move(path);
@@ -70,51 +68,52 @@ std::string error_code(std::string_view tar) {
 /// One of everything that a header can say, at both sides of each limit.
 std::vector<Item> zoo() {
   std::vector<Item> items;
-  items.push_back(file("plain", "hello\n"));
-  items.push_back(file("empty", ""));
-  items.push_back(file("na\xC3\xAFve/\xE6\x97\xA5\xE6\x9C\xAC", "utf-8"));
-  items.push_back(file("e\xCC\x81", "decomposed"));
-  items.push_back(file(std::string(100, 'a'), "100"));
-  items.push_back(file(std::string(101, 'b'), "101"));
-  items.push_back(file(std::string(155, 'p') + "/" + std::string(100, 'n'), "256 split"));
-  items.push_back(file(std::string(156, 'p') + "/n", "prefix too long"));
-  items.push_back(file("d/" + std::string(101, 'n'), "name too long"));
-  items.push_back(file(std::string(120, 'u') + "\xC3\xBC/" + std::string(120, 'v'), "long utf-8"));
-  items.push_back(file("new\nline", "x"));
-  items.push_back(other(Type::folder, "folder"));
-  items.push_back(other(Type::folder, std::string(99, 'f')));
-  items.push_back(other(Type::folder, std::string(100, 'g')));
-  items.push_back(other(Type::folder, std::string(60, 'h') + "/" + std::string(60, 'i')));
-  items.push_back(other(Type::symlink, "link", "../target of \xC3\xA4"));
-  items.push_back(other(Type::symlink, "link100", std::string(100, 'l')));
-  items.push_back(other(Type::symlink, "link101", std::string(101, 'm')));
-  items.push_back(other(Type::symlink, "dots", "./a//b/../c/"));
-  items.push_back(other(Type::hardlink, "hard", "plain"));
-  items.push_back(other(Type::hardlink, "hard long", std::string(101, 'b')));
-  items.push_back(other(Type::fifo, "fifo"));
-  items.push_back(other(Type::char_device, "null"));
+  items.push_back(file_item("plain", "hello\n"));
+  items.push_back(file_item("empty", ""));
+  items.push_back(file_item("na\xC3\xAFve/\xE6\x97\xA5\xE6\x9C\xAC", "utf-8"));
+  items.push_back(file_item("e\xCC\x81", "decomposed"));
+  items.push_back(file_item(std::string(100, 'a'), "100"));
+  items.push_back(file_item(std::string(101, 'b'), "101"));
+  items.push_back(file_item(std::string(155, 'p') + "/" + std::string(100, 'n'), "256 split"));
+  items.push_back(file_item(std::string(156, 'p') + "/n", "prefix too long"));
+  items.push_back(file_item("d/" + std::string(101, 'n'), "name too long"));
+  items.push_back(
+      file_item(std::string(120, 'u') + "\xC3\xBC/" + std::string(120, 'v'), "long utf-8"));
+  items.push_back(file_item("new\nline", "x"));
+  items.push_back(other(TarEntry::Type::folder, "folder"));
+  items.push_back(other(TarEntry::Type::folder, std::string(99, 'f')));
+  items.push_back(other(TarEntry::Type::folder, std::string(100, 'g')));
+  items.push_back(other(TarEntry::Type::folder, std::string(60, 'h') + "/" + std::string(60, 'i')));
+  items.push_back(other(TarEntry::Type::symlink, "link", "../target of \xC3\xA4"));
+  items.push_back(other(TarEntry::Type::symlink, "link100", std::string(100, 'l')));
+  items.push_back(other(TarEntry::Type::symlink, "link101", std::string(101, 'm')));
+  items.push_back(other(TarEntry::Type::symlink, "dots", "./a//b/../c/"));
+  items.push_back(other(TarEntry::Type::hardlink, "hard", "plain"));
+  items.push_back(other(TarEntry::Type::hardlink, "hard long", std::string(101, 'b')));
+  items.push_back(other(TarEntry::Type::fifo, "fifo"));
+  items.push_back(other(TarEntry::Type::char_device, "null"));
   items.back().entry.device_major = 1;
   items.back().entry.device_minor = 3;
-  items.push_back(other(Type::block_device, "disk"));
+  items.push_back(other(TarEntry::Type::block_device, "disk"));
   items.back().entry.device_major = 259;
   items.back().entry.device_minor = 0xFFFFF;
-  items.push_back(file("setuid", "x"));
+  items.push_back(file_item("setuid", "x"));
   items.back().entry.mode = 04755;
-  items.push_back(other(Type::folder, "sticky"));
+  items.push_back(other(TarEntry::Type::folder, "sticky"));
   items.back().entry.mode = 01777;
-  items.push_back(file("ids", "x"));
+  items.push_back(file_item("ids", "x"));
   items.back().entry.uid = 2097151;
   items.back().entry.gid = 65534;
-  items.push_back(file("large ids", "x"));
+  items.push_back(file_item("large ids", "x"));
   items.back().entry.uid = 2097152;
   items.back().entry.gid = 4294967294;
-  items.push_back(file("time", "x"));
+  items.push_back(file_item("time", "x"));
   items.back().entry.mtime = 1'700'000'000;
-  items.push_back(file("late", "x"));
+  items.push_back(file_item("late", "x"));
   items.back().entry.mtime = 8'589'934'592;
-  items.push_back(file("early", "x"));
+  items.push_back(file_item("early", "x"));
   items.back().entry.mtime = -86'400;
-  items.push_back(file("capable", "x"));
+  items.push_back(file_item("capable", "x"));
   items.back().entry.xattrs["security.capability"] = std::string("\1\0\0\2\0\4=\n\0\0", 10);
   items.back().entry.xattrs["user.note"] = "text";
   return items;
@@ -285,20 +284,20 @@ t.close())");
     EXPECT_EQ(items[5].entry.path, "e\xCC\x81");
     EXPECT_EQ(items[6].entry.link, "\xC3\xA9/../x");
     EXPECT_EQ(items[7].entry.link, "a/b");
-    EXPECT_EQ(items[7].entry.type, Type::hardlink);
+    EXPECT_EQ(items[7].entry.type, TarEntry::Type::hardlink);
   }
 }
 
 TEST(Tar, RefusesPathsThatLeadOut) {
-  EXPECT_EQ(error_code(tar_of({file("../x", "")})), "bad-tar");
-  EXPECT_EQ(error_code(tar_of({file("a/../b", "")})), "bad-tar");
-  EXPECT_EQ(error_code(tar_of({other(Type::hardlink, "x", "../y")})), "bad-tar");
-  EXPECT_EQ(error_code(tar_of({other(Type::symlink, "x", "../y")})), "none");
-  EXPECT_EQ(error_code(tar_of({file("..x/...", "")})), "none");
+  EXPECT_EQ(error_code(tar_of({file_item("../x", "")})), "bad-tar");
+  EXPECT_EQ(error_code(tar_of({file_item("a/../b", "")})), "bad-tar");
+  EXPECT_EQ(error_code(tar_of({other(TarEntry::Type::hardlink, "x", "../y")})), "bad-tar");
+  EXPECT_EQ(error_code(tar_of({other(TarEntry::Type::symlink, "x", "../y")})), "none");
+  EXPECT_EQ(error_code(tar_of({file_item("..x/...", "")})), "none");
 }
 
 TEST(Tar, RefusesDamage) {
-  const std::string tar = tar_of({file("a", test::prose(5000, 1)), file("b", "x")});
+  const std::string tar = tar_of({file_item("a", test::prose(5000, 1)), file_item("b", "x")});
   EXPECT_EQ(error_code(tar), "none");
   EXPECT_EQ(error_code(tar.substr(0, 3000)), "bad-tar");
   EXPECT_EQ(error_code(tar.substr(0, 200)), "bad-tar");
@@ -310,7 +309,7 @@ TEST(Tar, RefusesDamage) {
 }
 
 TEST(Tar, DataNeedNotBeRead) {
-  const std::string tar = tar_of({file("a", test::noise(300'000, 3)), file("b", "next")});
+  const std::string tar = tar_of({file_item("a", test::noise(300'000, 3)), file_item("b", "next")});
   MemorySource source{as_bytes(tar)};
   std::string last;
   read_tar(source, [&](const TarEntry& entry, Source& data) {
@@ -334,7 +333,7 @@ TEST(Tar, ExceptionsOfBothSidesPass) {
     std::size_t read(ByteSpan) override { throw std::out_of_range("theirs"); }
   } dead;
   EXPECT_EQ(foreign_exception(dead, "mine"), "theirs");
-  const std::string tar = tar_of({file("a", "x")});
+  const std::string tar = tar_of({file_item("a", "x")});
   MemorySource source{as_bytes(tar)};
   EXPECT_EQ(foreign_exception(source, "mine"), "mine");
 }
@@ -391,7 +390,7 @@ class Deb : public ::testing::Test {
 };
 
 TEST_F(Deb, ReadsEveryCompression) {
-  const std::string control = tar_of({file("./control", "Package: x\n")});
+  const std::string control = tar_of({file_item("./control", "Package: x\n")});
   const std::string data = tar_of(zoo());
   const std::string start = "!<arch>\n" + ar_member("debian-binary", "2.0\n");
   const std::string control_gz =
@@ -417,7 +416,7 @@ TEST_F(Deb, ReadsEveryCompression) {
 }
 
 TEST_F(Deb, RefusesWhatIsNoPackage) {
-  const std::string tar = tar_of({file("control", "")});
+  const std::string tar = tar_of({file_item("control", "")});
   const std::string start = "!<arch>\n";
   const std::string version = ar_member("debian-binary", "2.0\n");
   const std::string control = ar_member("control.tar", tar);
@@ -456,7 +455,7 @@ TEST_F(Deb, ReadsPackagesOfDpkgInParallel) {
     for (const Read& found : results) {
       ASSERT_EQ(found.data.size(), 5U) << compression;
       EXPECT_EQ(found.data[0].entry.path, ".");
-      EXPECT_EQ(found.data[0].entry.type, Type::folder);
+      EXPECT_EQ(found.data[0].entry.type, TarEntry::Type::folder);
       EXPECT_EQ(found.data[4].entry.path, "usr/share/na\xC3\xAFve/prose");
       EXPECT_EQ(found.data[4].content, text);
       ASSERT_EQ(found.control.size(), 2U);

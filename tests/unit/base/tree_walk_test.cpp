@@ -9,11 +9,10 @@
 #include "base/error.hpp"
 #include "tests/support/deep_tree.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
 
 class TreeWalkTest : public testing::Test {
  protected:
@@ -28,8 +27,8 @@ class TreeWalkTest : public testing::Test {
     make_deep_tree(at(name), levels, part);
   }
 
-  static Words met(const fs::path& top, bool sorted = true) {
-    Words words;
+  static Strings met(const fs::path& top, bool sorted = true) {
+    Strings words;
     TreeWalk walk;
     walk.visit = [&](const TreeEntry& entry) {
       words.emplace_back(entry.path);
@@ -51,27 +50,27 @@ TEST_F(TreeWalkTest, MeetsFoldersBeforeWhatTheyHoldAndLeavesThemAfter) {
   write_file(at("t/b/c/x"), "");
   write_file(at("t/b-"), "");
   fs::create_directory_symlink(at("t/b"), at("t/link"));
-  EXPECT_EQ(met(at("t")), (Words{"a", "< a", "b", "b/c", "b/c/x", "< b/c", "< b", "b-", "link"}));
-  EXPECT_EQ(met(at("none")), Words{});
-  EXPECT_EQ(met(at("t/b-")), Words{});
+  EXPECT_EQ(met(at("t")), (Strings{"a", "< a", "b", "b/c", "b/c/x", "< b/c", "< b", "b-", "link"}));
+  EXPECT_EQ(met(at("none")), Strings{});
+  EXPECT_EQ(met(at("t/b-")), Strings{});
 }
 
 TEST_F(TreeWalkTest, AFolderCanBePassedBy) {
   make_folders(at("t/a/b"));
-  Words words;
+  Strings words;
   TreeWalk walk;
   walk.visit = [&](const TreeEntry& entry) {
     words.emplace_back(entry.path);
     return false;
   };
   walk_tree(at("t"), walk);
-  EXPECT_EQ(words, Words{"a"});
+  EXPECT_EQ(words, Strings{"a"});
 }
 
 TEST_F(TreeWalkTest, SaysHowDeepAndWhatIsGone) {
   make_folders(at("t/a/b"));
   write_file(at("t/a/b/c"), "");
-  Words words;
+  Strings words;
   TreeWalk walk;
   walk.visit = [&](const TreeEntry& entry) {
     words.push_back(std::to_string(entry.depth) + " " + entry.name);
@@ -84,10 +83,10 @@ TEST_F(TreeWalkTest, SaysHowDeepAndWhatIsGone) {
   walk.gone = [&](std::string_view path) { words.push_back("gone " + std::string(path)); };
   walk.enter_mounts = true;
   walk_tree(at("t"), walk);
-  EXPECT_EQ(words, (Words{"0 a", "1 b", "gone a/b", "< 0 a"}));
+  EXPECT_EQ(words, (Strings{"0 a", "1 b", "gone a/b", "< 0 a"}));
   words.clear();
   walk_tree(at("none"), walk);
-  EXPECT_EQ(words, Words{"gone "});
+  EXPECT_EQ(words, Strings{"gone "});
 }
 
 TEST_F(TreeWalkTest, GoesDeeperThanAnyPathAndThanDescriptorsReach) {
@@ -95,7 +94,7 @@ TEST_F(TreeWalkTest, GoesDeeperThanAnyPathAndThanDescriptorsReach) {
   make_deep("t", kLevels, "sixteen letters.");
   const FewDescriptors few;
   for (const bool sorted : {true, false}) {
-    const Words words = met(at("t"), sorted);
+    const Strings words = met(at("t"), sorted);
     EXPECT_EQ(words.size(), 3U * kLevels);
     const auto left = std::count_if(words.begin(), words.end(),
                                     [](const std::string& word) { return word.starts_with('<'); });
@@ -108,8 +107,8 @@ TEST_F(TreeWalkTest, GoesDeeperThanAnyPathAndThanDescriptorsReach) {
 TEST_F(TreeWalkTest, GoesOnWhereItWasOnceALevelWasClosed) {
   // Beside each deep chain others, so that closed listings go on.
   for (const char* name : {"t/a", "t/b", "t/c"}) make_deep(name, 100, "z");
-  Words sorted = met(at("t"), true);
-  Words unsorted = met(at("t"), false);
+  Strings sorted = met(at("t"), true);
+  Strings unsorted = met(at("t"), false);
   std::sort(sorted.begin(), sorted.end());
   std::sort(unsorted.begin(), unsorted.end());
   EXPECT_EQ(sorted, unsorted);
@@ -128,7 +127,7 @@ TEST_F(TreeWalkTest, WhoeverMovesAFolderEndsTheWalk) {
   make_folders(at("elsewhere"));
   write_file(at("elsewhere/keep"), "");
   TreeWalk walk;
-  Words outside;
+  Strings outside;
   walk.visit = [&](const TreeEntry& entry) {
     if (entry.name == "keep") outside.emplace_back(entry.path);
     if (std::count(entry.path.begin(), entry.path.end(), '/') == 30) {
@@ -138,7 +137,7 @@ TEST_F(TreeWalkTest, WhoeverMovesAFolderEndsTheWalk) {
     return true;
   };
   EXPECT_EQ(code_of([&] { walk_tree(at("t"), walk); }), "file-changed");
-  EXPECT_EQ(outside, Words{});
+  EXPECT_EQ(outside, Strings{});
 }
 
 TEST_F(TreeWalkTest, WhatCannotBeReadIsTold) {
@@ -146,14 +145,14 @@ TEST_F(TreeWalkTest, WhatCannotBeReadIsTold) {
   make_folders(at("t/shut"));
   fs::permissions(at("t/shut"), fs::perms{0});
   EXPECT_EQ(code_of([&] { (void)met(at("t")); }), "permission");
-  Words told;
+  Strings told;
   TreeWalk walk;
   walk.visit = [](const TreeEntry&) { return true; };
   walk.unreadable = [&](std::string_view path, int error) {
     told.push_back(std::string(path) + (error == EACCES ? "" : "?"));
   };
   walk_tree(at("t"), walk);
-  EXPECT_EQ(told, Words{"shut"});
+  EXPECT_EQ(told, Strings{"shut"});
 }
 
 TEST_F(TreeWalkTest, ARemovalTakesAllButWhatItCannot) {

@@ -24,7 +24,7 @@ Fd memory_file(std::string_view content) {
 }
 
 /// The last frame of the error, or the members' names.
-std::string outcome(std::string_view content) {
+std::string zip_outcome(std::string_view content) {
   const Fd fd = memory_file(content);
   try {
     std::string names;
@@ -39,13 +39,13 @@ std::string outcome(std::string_view content) {
 std::string outcome_of_names(const std::vector<std::string>& names) {
   ZipBuilder builder;
   for (const std::string& name : names) builder.add(name, name.ends_with('/') ? "" : "x");
-  return outcome(builder.finish());
+  return zip_outcome(builder.finish());
 }
 
 std::string outcome_of_change(const ZipBuilder::Change& local, const ZipBuilder::Change& central) {
   ZipBuilder builder;
   builder.add("a", "content", false, local, central);
-  return outcome(builder.finish());
+  return zip_outcome(builder.finish());
 }
 
 TEST(Zip, ReadsWhatPythonWrites) {
@@ -93,7 +93,7 @@ z = zipfile.ZipFile(Pipe(), "w", 8)
 with z.open("small", "w") as m: m.write(b"s" * 100)
 with z.open("wide", "w", force_zip64=True) as m: m.write(b"w" * 100)
 z.close())");
-  EXPECT_EQ(outcome(zip), "small wide ");
+  EXPECT_EQ(zip_outcome(zip), "small wide ");
   const Fd fd = memory_file(zip);
   for (const ZipMember& member : read_zip_directory(fd.get())) {
     EXPECT_EQ(read_zip_member(fd.get(), member), std::string(100, member.name[0]));
@@ -116,18 +116,18 @@ TEST(Zip, RawBytesLieWhereTheMemberSays) {
 }
 
 TEST(Zip, EmptyArchivesAreFine) {
-  EXPECT_EQ(outcome(ZipBuilder{}.finish()), "");
-  EXPECT_EQ(outcome(ZipBuilder{}.finish("", 0, true)), "");
+  EXPECT_EQ(zip_outcome(ZipBuilder{}.finish()), "");
+  EXPECT_EQ(zip_outcome(ZipBuilder{}.finish("", 0, true)), "");
 }
 
 TEST(Zip, Zip64EndRecord) {
   ZipBuilder builder;
   builder.add("a", "x");
   builder.add("b", "y", true);
-  EXPECT_EQ(outcome(builder.finish("note", 0, true)), "a b ");
+  EXPECT_EQ(zip_outcome(builder.finish("note", 0, true)), "a b ");
   std::string contradicted = builder.finish("", 0, true);
   contradicted.replace(contradicted.size() - 12, 2, little_endian(7, 2));
-  EXPECT_EQ(outcome(contradicted), "its two end records contradict each other");
+  EXPECT_EQ(zip_outcome(contradicted), "its two end records contradict each other");
 }
 
 TEST(Zip, Zip64Sizes) {
@@ -211,7 +211,7 @@ TEST(Zip, RefusesWhatWheelsNeverHold) {
             "`a` cannot be 1000000 bytes from 7");
   ZipBuilder folder;
   folder.add("a/", "x");
-  EXPECT_EQ(outcome(folder.finish()), "`a/` is a folder with content");
+  EXPECT_EQ(zip_outcome(folder.finish()), "`a/` is a folder with content");
 }
 
 TEST(Zip, ModesOfOtherSystemsAreNone) {
@@ -231,31 +231,31 @@ TEST(Zip, RefusesOverlaps) {
     header.offset = 0;
     header.name = "a2";
   });
-  EXPECT_NE(outcome(same.finish()).find("overlaps another member"), std::string::npos);
+  EXPECT_NE(zip_outcome(same.finish()).find("overlaps another member"), std::string::npos);
   // The first one's data reaches over the second header.
   ZipBuilder quoted;
   auto grow = [](ZipHeader& header) { header.size_bytes = header.compressed_bytes = 40; };
   quoted.add("a", "xxxx", false, grow, grow);
   quoted.add("b", "yyyyyyyyyyyyyyyyyy");
-  EXPECT_EQ(outcome(quoted.finish()), "`b` overlaps another member");
+  EXPECT_EQ(zip_outcome(quoted.finish()), "`b` overlaps another member");
   ZipBuilder last;
   last.add("a", "xxxx", false, grow, grow);
-  EXPECT_EQ(outcome(last.finish()), "`a` reaches beyond the members' part of the file");
+  EXPECT_EQ(zip_outcome(last.finish()), "`a` reaches beyond the members' part of the file");
 }
 
 TEST(Zip, RefusesBadDirectories) {
   ZipBuilder builder;
   builder.add("a", "x");
   const std::string zip = builder.finish();
-  EXPECT_EQ(outcome(""), "it is too short");
-  EXPECT_EQ(outcome(std::string(100, 'x')), "it has no end record");
-  EXPECT_EQ(outcome(zip.substr(0, zip.size() - 1)), "it has no end record");
-  EXPECT_EQ(outcome(zip + "x"), "its end record is ambiguous");
-  EXPECT_EQ(outcome("x" + zip), "its directory does not end at its end record");
-  EXPECT_EQ(outcome(builder.finish("", 1)), "its directory cannot have 47 bytes for 2 members");
+  EXPECT_EQ(zip_outcome(""), "it is too short");
+  EXPECT_EQ(zip_outcome(std::string(100, 'x')), "it has no end record");
+  EXPECT_EQ(zip_outcome(zip.substr(0, zip.size() - 1)), "it has no end record");
+  EXPECT_EQ(zip_outcome(zip + "x"), "its end record is ambiguous");
+  EXPECT_EQ(zip_outcome("x" + zip), "its directory does not end at its end record");
+  EXPECT_EQ(zip_outcome(builder.finish("", 1)), "its directory cannot have 47 bytes for 2 members");
   builder.add("b", "y");
-  EXPECT_EQ(outcome(builder.finish("", -1)), "its directory has more members than it says");
-  EXPECT_EQ(outcome(builder.finish("PK\5\6 and more than twenty-two bytes")),
+  EXPECT_EQ(zip_outcome(builder.finish("", -1)), "its directory has more members than it says");
+  EXPECT_EQ(zip_outcome(builder.finish("PK\5\6 and more than twenty-two bytes")),
             "its end record is ambiguous");
   EXPECT_EQ(outcome_of_change({}, [](ZipHeader& header) { header.offset = 1; }),
             "`a` is not where it should be");

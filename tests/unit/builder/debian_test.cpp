@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Package package(const std::string& name, const std::string& fields = {}) {
+Package deb_package(const std::string& name, const std::string& fields = {}) {
   Package result;
   result.stanza = "Package: " + name + "\nArchitecture: all\nVersion: 1\n" + fields;
   result.fields = parse_stanza(result.stanza);
@@ -52,27 +52,27 @@ TEST(DebianStanza, ReadsRelations) {
 }
 
 TEST(DebianPackage, NamesItsRecords) {
-  Package library = package("libx", "Multi-Arch: same\n");
+  Package library = deb_package("libx", "Multi-Arch: same\n");
   library.architecture = "amd64";
   EXPECT_EQ(library.info_name(), "libx:amd64");
-  EXPECT_EQ(package("x", "Multi-Arch: foreign\n").info_name(), "x");
+  EXPECT_EQ(deb_package("x", "Multi-Arch: foreign\n").info_name(), "x");
   library.control["conffiles"].text = "/etc/a\nremove-on-upgrade /etc/b\n/etc/c\n";
   EXPECT_EQ(library.conffiles(), (std::vector<std::string>{"/etc/a", "/etc/c"}));
 }
 
 TEST(DebianOrder, PutsEssentialAndDependenciesFirst) {
-  const std::vector<Package> packages{package("app", "Depends: mta | other, zlib (>= 1)\n"),
-                                      package("bash", "Essential: yes\nPre-Depends: libc\n"),
-                                      package("exim", "Provides: mta (= 1)\n"), package("libc"),
-                                      package("zlib")};
+  const std::vector<Package> packages{deb_package("app", "Depends: mta | other, zlib (>= 1)\n"),
+                                      deb_package("bash", "Essential: yes\nPre-Depends: libc\n"),
+                                      deb_package("exim", "Provides: mta (= 1)\n"),
+                                      deb_package("libc"), deb_package("zlib")};
   const Order order = order_of(packages);
   EXPECT_EQ(names(packages, order.essential), (std::vector<std::string>{"libc", "bash"}));
   EXPECT_EQ(names(packages, order.rest), (std::vector<std::string>{"exim", "zlib", "app"}));
 }
 
 TEST(DebianOrder, DoesNotDependOnTheOrderGivenAndCutsCircles) {
-  std::vector<Package> packages{package("a", "Depends: b\n"), package("b", "Depends: c\n"),
-                                package("c", "Depends: a\n")};
+  std::vector<Package> packages{deb_package("a", "Depends: b\n"), deb_package("b", "Depends: c\n"),
+                                deb_package("c", "Depends: a\n")};
   const auto first = names(packages, order_of(packages).all());
   EXPECT_EQ(first, (std::vector<std::string>{"c", "b", "a"}));
   std::ranges::reverse(packages);

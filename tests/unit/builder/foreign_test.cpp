@@ -8,7 +8,7 @@
 namespace mlenv {
 namespace {
 
-Lock sample() {
+Lock foreign_lock() {
   Lock lock;
   lock.platform = runs_here("linux/arm64") ? "linux/amd64" : "linux/arm64";
   lock.request.base = "debian:bookworm";
@@ -31,7 +31,7 @@ std::vector<Digest> blobs(std::size_t count) {
 Layer layer_of(const Digest& blob) { return {{std::string(kLayerGzipType), blob, 1}, blob, 0, {}}; }
 
 TEST(Foreign, EachStepGetsItsBlobsAndBytecodeTheRest) {
-  const Lock lock = sample();
+  const Lock lock = foreign_lock();
   const Plan plan = make_plan(lock);  // base, environment, wheels, bytecode
   ASSERT_EQ(plan.steps.size(), 4U);
   const auto parts = blobs_by_step(plan, lock, blobs(6));
@@ -46,7 +46,7 @@ TEST(Foreign, EachStepGetsItsBlobsAndBytecodeTheRest) {
 }
 
 TEST(Foreign, ANumberThatDoesNotFitGivesNothing) {
-  Lock lock = sample();
+  Lock lock = foreign_lock();
   lock.settings.bytecode = false;
   EXPECT_EQ(blobs_by_step(make_plan(lock), lock, blobs(3)).size(), 3U);
   EXPECT_TRUE(blobs_by_step(make_plan(lock), lock, blobs(4)).empty());
@@ -64,7 +64,7 @@ TEST(Foreign, ANumberThatDoesNotFitGivesNothing) {
 TEST(Foreign, SaysWhatWouldHaveToRunAndWhatHelps) {
   const TemporaryFolder folder{temporary_root(), "mlenv-foreign-"};
   Store store{folder.path() / "store"};
-  Lock lock = sample();
+  Lock lock = foreign_lock();
   const auto said = [&](const std::vector<std::size_t>& missing) {
     try {
       require_no_programs(lock, make_plan(lock), missing, {}, store);
@@ -93,7 +93,7 @@ TEST(Foreign, SaysWhatWouldHaveToRunAndWhatHelps) {
 }
 
 TEST(Foreign, LayersThatAreRecordedStandInForWhatCannotBeMade) {
-  Lock lock = sample();
+  Lock lock = foreign_lock();
   const Plan plan = make_plan(lock);
   RunOptions run;
   run.recorded = blobs(4);

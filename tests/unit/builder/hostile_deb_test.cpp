@@ -18,7 +18,7 @@
 namespace mlenv::debian {
 namespace {
 
-using Entries = std::vector<TestEntry>;
+using DebEntries = std::vector<TestEntry>;
 
 TestEntry node(TarEntry::Type type, std::string path) {
   TestEntry made = test_file(std::move(path), "");
@@ -60,7 +60,7 @@ class HostileDeb : public testing::Test {
     staging_ = staging;
     return unpack_package(put(deb), staging);
   }
-  std::string unpacked(const Entries& data) {
+  std::string unpacked(const DebEntries& data) {
     return outcome([&] { (void)unpack(test::deb_of("a", data)); });
   }
   fs::path root() const { return folder_.path() / "root"; }
@@ -152,7 +152,7 @@ TEST_F(HostileDeb, IsWhatTheIndexSays) {
 
 TEST_F(HostileDeb, ALinkToAwayIsNoFolderOfTheTree) {
   Tree tree{root(), "amd64"};
-  const auto merge = [&](const Entries& data) {
+  const auto merge = [&](const DebEntries& data) {
     std::vector<Package> packages;
     packages.push_back(unpack(test::deb_of("a", data)));
     tree.merge(packages, 0, staging_);

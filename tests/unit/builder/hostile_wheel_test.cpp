@@ -16,19 +16,19 @@ namespace {
 
 using test::ZipBuilder;
 using test::ZipHeader;
-using Files = std::map<std::string, std::string>;
+using WheelTexts = std::map<std::string, std::string>;
 
 class HostileWheel : public testing::Test {
  protected:
   static constexpr const char* kInfo = "demo-1.0.dist-info/";
-  static Files whole(Files files) {
+  static WheelTexts whole(WheelTexts files) {
     files.emplace(std::string(kInfo) + "WHEEL", "Wheel-Version: 1.0\n");
     files.emplace(std::string(kInfo) + "METADATA", "Name: demo\n");
     files.emplace(std::string(kInfo) + "RECORD", "");
     return files;
   }
   /// The tar's files, or under "" the error's code and last frame.
-  Files installed(const std::string& zip) {
+  WheelTexts installed(const std::string& zip) {
     const Digest digest = store_.put(zip);
     const WheelFile wheel{{"demo", "1.0", "demo-1.0-py3-none-any.whl", zip.size(), digest, false},
                           store_.path_of(digest).value_or("/absent")};
@@ -38,7 +38,7 @@ class HostileWheel : public testing::Test {
       StringSink tar;
       gunzip(*blob, tar);
       EXPECT_EQ(Digest::of(tar.text), layer.diff_id);
-      Files files;
+      WheelTexts files;
       MemorySource source{as_bytes(tar.text)};
       read_tar(source, [&](const TarEntry& entry, Source& data) {
         if (entry.type == TarEntry::Type::file) files[entry.path] = read_all(data, 1U << 30U);
@@ -49,13 +49,13 @@ class HostileWheel : public testing::Test {
       return {{"", error.code() + ": " + error.frames().back()}};
     }
   }
-  Files with(const Files& files) {
+  WheelTexts with(const WheelTexts& files) {
     ZipBuilder zip;
     for (const auto& [path, text] : whole(files)) zip.add(path, text, text.size() > 10);
     return installed(zip.finish());
   }
   /// With a member `x` of which both headers say something else.
-  Files changed(const std::string& text, bool deflated, const ZipBuilder::Change& change) {
+  WheelTexts changed(const std::string& text, bool deflated, const ZipBuilder::Change& change) {
     ZipBuilder zip;
     for (const auto& [path, content] : whole({})) zip.add(path, content);
     zip.add("x", text, deflated, change, change);
@@ -70,14 +70,14 @@ class HostileWheel : public testing::Test {
 };
 
 TEST_F(HostileWheel, NamesThatDifferInCaseAreTwoFiles) {
-  const Files files = with({{"Case.py", "1"}, {"case.py", "2"}});
+  const WheelTexts files = with({{"Case.py", "1"}, {"case.py", "2"}});
   EXPECT_EQ(files.at(site("Case.py")), "1");
   EXPECT_EQ(files.at(site("case.py")), "2");
 }
 
 TEST_F(HostileWheel, NamesAreTakenAsTheyAre) {
   const std::string odd = "a b,c\"d'\n\x1b[31m\xC3\xA9";
-  const Files files =
+  const WheelTexts files =
       with({{odd, "x"}, {std::string(kInfo) + "RECORD", "\"" + std::string("q\"\"q") + "\",,\n"}});
   EXPECT_EQ(files.at(site(odd)), "x");
   EXPECT_NE(files.at(site(std::string(kInfo) + "RECORD")).find("\"q\"\"q\",,\n"),
@@ -88,11 +88,11 @@ TEST_F(HostileWheel, NamesAreTakenAsTheyAre) {
 
 TEST_F(HostileWheel, EverySchemeHasItsPlace) {
   const std::string data = "demo-1.0.data/";
-  const Files files = with({{data + "purelib/a/p.py", "p"},
-                            {data + "platlib/a/l.so", "l"},
-                            {data + "headers/deep/h.h", "h"},
-                            {data + "data/etc/d.conf", "d"},
-                            {data + "scripts/sub/s", "#!/bin/sh\n"}});
+  const WheelTexts files = with({{data + "purelib/a/p.py", "p"},
+                                 {data + "platlib/a/l.so", "l"},
+                                 {data + "headers/deep/h.h", "h"},
+                                 {data + "data/etc/d.conf", "d"},
+                                 {data + "scripts/sub/s", "#!/bin/sh\n"}});
   EXPECT_EQ(files.at(site("a/p.py")), "p");
   EXPECT_EQ(files.at(site("a/l.so")), "l");
   EXPECT_EQ(files.at("opt/venv/include/site/python3/demo/deep/h.h"), "h");
@@ -112,16 +112,16 @@ TEST_F(HostileWheel, ScriptsOfAllKinds) {
                                  "ELF\0\1",
                                  6) +
                              std::string(100, '\xff');
-  const Files files = with({{scripts + "plain", "#!python\nbody\n"},
-                            {scripts + "gui", "#!pythonw\nbody\n"},
-                            {scripts + "arguments", "#!python -I\nbody\n"},
-                            {scripts + "windows", "#!python\r\nbody\r\n"},
-                            {scripts + "line", "#!python"},
-                            {scripts + "short", "#!py"},
-                            {scripts + "empty", ""},
-                            {scripts + "later", "\n#!python\n"},
-                            {scripts + "shell", "#!/bin/sh\n"},
-                            {scripts + "binary", binary}});
+  const WheelTexts files = with({{scripts + "plain", "#!python\nbody\n"},
+                                 {scripts + "gui", "#!pythonw\nbody\n"},
+                                 {scripts + "arguments", "#!python -I\nbody\n"},
+                                 {scripts + "windows", "#!python\r\nbody\r\n"},
+                                 {scripts + "line", "#!python"},
+                                 {scripts + "short", "#!py"},
+                                 {scripts + "empty", ""},
+                                 {scripts + "later", "\n#!python\n"},
+                                 {scripts + "shell", "#!/bin/sh\n"},
+                                 {scripts + "binary", binary}});
   const std::string ours = "#!/opt/venv/bin/python";
   EXPECT_EQ(files.at("opt/venv/bin/plain"), ours + "\nbody\n");
   EXPECT_EQ(files.at("opt/venv/bin/gui"), ours + "\nbody\n");
@@ -138,9 +138,9 @@ TEST_F(HostileWheel, ScriptsOfAllKinds) {
 TEST_F(HostileWheel, RecordIsReadButNotBelieved) {
   const std::string record = std::string(kInfo) + "RECORD";
   // A wrong hash, and files that are not there: kept as the wheel says, as uv does.
-  const Files files = with({{"a.py", "a"},
-                            {"b.py", "b"},
-                            {record, "a.py,sha256=wrong,9\ngone.py,,\n../../../bin/x,,\n"}});
+  const WheelTexts files = with({{"a.py", "a"},
+                                 {"b.py", "b"},
+                                 {record, "a.py,sha256=wrong,9\ngone.py,,\n../../../bin/x,,\n"}});
   EXPECT_TRUE(files.contains(site("b.py")));
   const std::string& written = files.at(site(record));
   for (const char* line : {"../../../bin/x,,\n", "a.py,sha256=wrong,9\n", "gone.py,,\n"}) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
@@ -18,14 +19,14 @@ Lock cuda_lock() {
   return lock;
 }
 
-bool has(const std::vector<std::string>& all, std::string_view one) {
+bool has_word(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
 TEST(ImageConfig, SaysWhatTheLockSaysOfCuda) {
   Lock lock = cuda_lock();
   const ImageConfig plain = image_config(lock, std::nullopt);
-  EXPECT_TRUE(has(plain.env, "NVIDIA_REQUIRE_CUDA=driver>=580"));
+  EXPECT_TRUE(has_word(plain.env, "NVIDIA_REQUIRE_CUDA=driver>=580"));
   EXPECT_EQ(plain.labels.at("dev.mlenv.cuda"), "13.0");
   for (const char* label : {"dev.mlenv.sm", "dev.mlenv.cudnn", "dev.mlenv.nccl"}) {
     EXPECT_FALSE(plain.labels.contains(label)) << label;
@@ -37,7 +38,7 @@ TEST(ImageConfig, SaysWhatTheLockSaysOfCuda) {
   lock.cuda->nccl = "2.30.7";
   lock.cuda->architectures = {"sm_80", "sm_90"};
   const ImageConfig demanded = image_config(lock, std::nullopt);
-  EXPECT_TRUE(has(demanded.env, "NVIDIA_REQUIRE_CUDA=driver>=580.65.06"));
+  EXPECT_TRUE(has_word(demanded.env, "NVIDIA_REQUIRE_CUDA=driver>=580.65.06"));
   EXPECT_EQ(demanded.labels.at("dev.mlenv.min-driver"), "580.65.06");
   EXPECT_EQ(demanded.labels.at("dev.mlenv.sm"), "sm_80 sm_90");
   EXPECT_EQ(demanded.labels.at("dev.mlenv.cudnn"), "9.24.0.43");
@@ -50,17 +51,15 @@ TEST(ImageConfig, PutsTheCompilerOnThePath) {
   lock.request.libraries = {"nvcc"};
   const ImageConfig config = image_config(lock, std::nullopt);
   const std::string home = "/opt/venv/lib/python3/site-packages/nvidia/cu13";
-  EXPECT_TRUE(has(config.env, "CUDA_HOME=" + home));
-  EXPECT_TRUE(has(config.env, "LIBRARY_PATH=" + home + "/lib"));
+  EXPECT_TRUE(has_word(config.env, "CUDA_HOME=" + home));
+  EXPECT_TRUE(has_word(config.env, "LIBRARY_PATH=" + home + "/lib"));
   EXPECT_TRUE(std::any_of(config.env.begin(), config.env.end(), [&](const std::string& one) {
     return one.starts_with("PATH=/opt/venv/bin:") && one.ends_with(":" + home + "/bin");
   }));
   // The recipe's own variables go before.
   lock.settings.env["CUDA_HOME"] = "/usr/local/cuda";
-  EXPECT_TRUE(has(image_config(lock, std::nullopt).env, "CUDA_HOME=/usr/local/cuda"));
+  EXPECT_TRUE(has_word(image_config(lock, std::nullopt).env, "CUDA_HOME=/usr/local/cuda"));
 }
-
-using Words = std::vector<std::string>;
 
 Lock lock_on_image() {
   Lock lock;
@@ -91,8 +90,9 @@ ImageConfig base_config() {
 TEST(ImageConfig, ABaseGoesOnWhereTheRecipeIsSilent) {
   const ImageConfig base = base_config();
   const ImageConfig config = image_config(lock_on_image(), std::nullopt, &base);
-  EXPECT_EQ(config.env, (Words{"KEEP=a=b", "LANG=C", "MODE=base",
-                               "PATH=/opt/venv/bin:/usr/local/bin:/bin", "VIRTUAL_ENV=/opt/venv"}));
+  EXPECT_EQ(config.env,
+            (Strings{"KEEP=a=b", "LANG=C", "MODE=base", "PATH=/opt/venv/bin:/usr/local/bin:/bin",
+                     "VIRTUAL_ENV=/opt/venv"}));
   EXPECT_EQ(config.entrypoint, base.entrypoint);
   EXPECT_EQ(config.command, base.command);
   EXPECT_EQ(config.workdir, "/srv");
@@ -115,7 +115,7 @@ TEST(ImageConfig, TheRecipeWins) {
   const ImageConfig config = image_config(lock, std::nullopt, &base);
   EXPECT_EQ(config.env[2], "MODE=recipe");
   EXPECT_EQ(config.env[3], "PATH=/opt/venv/bin:/bin");
-  EXPECT_EQ(config.entrypoint, Words{});
+  EXPECT_EQ(config.entrypoint, Strings{});
   EXPECT_EQ(config.command, lock.settings.command);
   EXPECT_EQ(config.workdir, "/workspace");
   EXPECT_FALSE(config.labels.contains("org.opencontainers.image.base.name"));
@@ -126,11 +126,11 @@ TEST(ImageConfig, ABareBaseGetsWhatIsMissing) {
   lock.python.clear();
   const ImageConfig base;
   const ImageConfig config = image_config(lock, std::nullopt, &base);
-  EXPECT_EQ(config.command, Words{"/bin/sh"});
+  EXPECT_EQ(config.command, Strings{"/bin/sh"});
   EXPECT_EQ(config.workdir, "/workspace");
-  EXPECT_EQ(
-      config.env,
-      (Words{"LANG=C.UTF-8", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}));
+  EXPECT_EQ(config.env,
+            (Strings{"LANG=C.UTF-8",
+                     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}));
 }
 
 TEST(ImageConfig, NamesTheVariantOfArm64Alone) {

@@ -12,18 +12,16 @@
 namespace mlenv {
 namespace {
 
-using Type = TarEntry::Type;
-
 class SourceArchive : public testing::Test {
  protected:
-  void add(Type type, const std::string& path, const std::string& text = {}, unsigned mode = 0644,
-           const std::string& link = {}) {
+  void add(TarEntry::Type type, const std::string& path, const std::string& text = {},
+           unsigned mode = 0644, const std::string& link = {}) {
     TarEntry entry;
     entry.type = type;
     entry.path = path;
     entry.mode = mode;
     entry.link = link;
-    entry.size_bytes = type == Type::file ? text.size() : 0;
+    entry.size_bytes = type == TarEntry::Type::file ? text.size() : 0;
     append(tar_header(entry));
     append(as_bytes(text));
     tar_.resize(tar_.size() + tar_padding(text.size()));
@@ -53,9 +51,9 @@ class SourceArchive : public testing::Test {
 };
 
 TEST_F(SourceArchive, IsUnpackedBelowItsTop) {
-  add(Type::folder, "a-1", {}, 0700);
-  add(Type::file, "a-1/setup.py", "x", 0600);
-  add(Type::file, "a-1/deep/run.sh", "y", 0711);
+  add(TarEntry::Type::folder, "a-1", {}, 0700);
+  add(TarEntry::Type::file, "a-1/setup.py", "x", 0600);
+  add(TarEntry::Type::file, "a-1/deep/run.sh", "y", 0711);
   unpack();
   EXPECT_EQ(read_file(out() / "setup.py"), "x");
   struct stat status {};
@@ -68,12 +66,12 @@ TEST_F(SourceArchive, IsUnpackedBelowItsTop) {
 }
 
 TEST_F(SourceArchive, RefusesLinksOtherTopsAndOtherFormats) {
-  add(Type::symlink, "a-1/link", {}, 0777, "/etc");
+  add(TarEntry::Type::symlink, "a-1/link", {}, 0777, "/etc");
   EXPECT_EQ(refused(), "bad-source `a-1/link` is neither a file nor a folder");
 }
 TEST_F(SourceArchive, RefusesTwoFolders) {
-  add(Type::file, "a-1/x");
-  add(Type::file, "b-1/x");
+  add(TarEntry::Type::file, "a-1/x");
+  add(TarEntry::Type::file, "b-1/x");
   EXPECT_EQ(refused(), "bad-source it holds more than one folder");
 }
 TEST_F(SourceArchive, RefusesWhatIsNoTarGz) {
@@ -81,7 +79,7 @@ TEST_F(SourceArchive, RefusesWhatIsNoTarGz) {
 }
 
 TEST_F(SourceArchive, BuildSystemIsWhatItsPyprojectSays) {
-  add(Type::file, "a-1/pyproject.toml",
+  add(TarEntry::Type::file, "a-1/pyproject.toml",
       "[build-system]\nrequires = [\"hatchling\"]\nbuild-backend = \"own\"\nbackend-path = "
       "[\".\"]\n");
   unpack();

@@ -10,6 +10,7 @@
 #include "images/archive.hpp"
 #include "tests/support/error_code.hpp"
 #include "tests/support/random_image.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
@@ -73,8 +74,6 @@ class ArchiveLoadTest : public testing::Test {
   QuietProgress quiet_;
 };
 
-using Names = std::vector<std::string>;
-
 TEST_F(ArchiveLoadTest, WhatIsSavedIsLoadedWhateverItsForm) {
   write(image_, "oci:" + path("layout"), "host:5000/team/train:v1");
   write(image_, "oci-archive:" + path("oci.tar"), "host:5000/team/train:v1");
@@ -86,7 +85,7 @@ TEST_F(ArchiveLoadTest, WhatIsSavedIsLoadedWhateverItsForm) {
     const std::vector<LoadedImage> all = load(from);
     ASSERT_EQ(all.size(), 1U) << from;
     EXPECT_EQ(all[0].image.digest(), image_.digest()) << from;
-    EXPECT_EQ(names(all[0]), (Names{"host:5000/team/train:v1"})) << from;
+    EXPECT_EQ(names(all[0]), (Strings{"host:5000/team/train:v1"})) << from;
   }
 }
 
@@ -106,12 +105,12 @@ TEST_F(ArchiveLoadTest, AllImagesAreLoadedAndOneByItsName) {
   write(other, "oci:" + path("layout"), "train:latest");
   const std::vector<LoadedImage> all = load(path("layout"));
   ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(names(all[0]), (Names{"train:v1"}));
+  EXPECT_EQ(names(all[0]), (Strings{"train:v1"}));
   EXPECT_EQ(all[1].image.digest(), other.digest());
-  EXPECT_EQ(names(all[1]), (Names{"train:v2", "train:latest"}));
+  EXPECT_EQ(names(all[1]), (Strings{"train:v2", "train:latest"}));
   const std::vector<LoadedImage> one = load("oci:" + path("layout") + ":train:v2");
   ASSERT_EQ(one.size(), 1U);
-  EXPECT_EQ(names(one[0]), (Names{"train:v2"})) << "the name that was asked for";
+  EXPECT_EQ(names(one[0]), (Strings{"train:v2"})) << "the name that was asked for";
   EXPECT_EQ(load("oci:" + path("layout") + ":train").at(0).image.digest(), other.digest())
       << "`latest` goes without saying";
 
@@ -132,13 +131,13 @@ TEST_F(ArchiveLoadTest, ATagAloneIsNoName) {
     put_index("layout", index);
     return names(load(path("layout")).at(0));
   };
-  EXPECT_EQ(named("v1"), Names{});
-  EXPECT_EQ(named("team/train"), (Names{"team/train:latest"}));
-  EXPECT_EQ(named("localhost/train:v1"), (Names{"localhost/train:v1"}));
-  EXPECT_EQ(named("NO name: at all"), Names{}) << "another tool's words";
+  EXPECT_EQ(named("v1"), Strings{});
+  EXPECT_EQ(named("team/train"), (Strings{"team/train:latest"}));
+  EXPECT_EQ(named("localhost/train:v1"), (Strings{"localhost/train:v1"}));
+  EXPECT_EQ(named("NO name: at all"), Strings{}) << "another tool's words";
   index["manifests"][0].erase("annotations");
   put_index("layout", index);
-  EXPECT_EQ(names(load(path("layout")).at(0)), Names{});
+  EXPECT_EQ(names(load(path("layout")).at(0)), Strings{});
 }
 
 /// Who runs `host/train@sha256:…` relies on getting just that.
@@ -153,26 +152,26 @@ TEST_F(ArchiveLoadTest, ADigestInANameIsTheImagesOwn) {
   };
   const std::string own = image_.digest().str();
   const std::string other = "sha256:" + std::string(64, '0');
-  EXPECT_EQ(named("host/train@" + own), Names{"host/train@" + own});
-  EXPECT_EQ(named("host/train:v1@" + own), Names{"host/train:v1@" + own});
-  EXPECT_EQ(named("host/train@" + other), Names{});
-  EXPECT_EQ(named("host/train:v1@" + other), Names{});
+  EXPECT_EQ(named("host/train@" + own), Strings{"host/train@" + own});
+  EXPECT_EQ(named("host/train:v1@" + own), Strings{"host/train:v1@" + own});
+  EXPECT_EQ(named("host/train@" + other), Strings{});
+  EXPECT_EQ(named("host/train:v1@" + other), Strings{});
 }
 
 TEST_F(ArchiveLoadTest, WhatDockerCallsByAShortNameHasIt) {
   write(image_, "oci:" + path("layout"), "docker.io/library/train:v1");
-  EXPECT_EQ(names(load(path("layout")).at(0)), (Names{"docker.io/library/train:v1"}));
+  EXPECT_EQ(names(load(path("layout")).at(0)), (Strings{"docker.io/library/train:v1"}));
   const auto with_tags = [&](const json& tags) {
     write_file(folder_.path() / "layout" / "manifest.json",
                json::array({{{"RepoTags", tags}}}).dump());
     return names(load(path("layout")).at(0));
   };
-  EXPECT_EQ(with_tags({"train:v1"}), (Names{"train:v1"}));
+  EXPECT_EQ(with_tags({"train:v1"}), (Strings{"train:v1"}));
   EXPECT_EQ(load("oci:" + path("layout") + ":train:v1").size(), 1U);
   EXPECT_EQ(load("oci:" + path("layout") + ":docker.io/library/train:v1").size(), 1U);
-  EXPECT_EQ(with_tags({"other:v1"}), (Names{"docker.io/library/train:v1"}));
-  EXPECT_EQ(with_tags({"docker.io/library/train:v1"}), (Names{"docker.io/library/train:v1"}));
-  EXPECT_EQ(with_tags(nullptr), (Names{"docker.io/library/train:v1"}));
+  EXPECT_EQ(with_tags({"other:v1"}), (Strings{"docker.io/library/train:v1"}));
+  EXPECT_EQ(with_tags({"docker.io/library/train:v1"}), (Strings{"docker.io/library/train:v1"}));
+  EXPECT_EQ(with_tags(nullptr), (Strings{"docker.io/library/train:v1"}));
 }
 
 TEST_F(ArchiveLoadTest, AnIndexIsLoadedWhole) {
@@ -208,7 +207,7 @@ TEST_F(ArchiveLoadTest, OfAnIndexInPartTheImageThatIsThere) {
   const std::vector<LoadedImage> all = load(path("layout"));
   EXPECT_EQ(all.at(0).image.digest(), set.images.at(1).digest()) << "the only one";
   EXPECT_FALSE(all.at(0).image.index);
-  EXPECT_EQ(names(all.at(0)), (Names{"train:v1"}));
+  EXPECT_EQ(names(all.at(0)), (Strings{"train:v1"}));
 }
 
 TEST_F(ArchiveLoadTest, EntriesOfOneNameAreOneImageForSeveralPlatforms) {
@@ -246,12 +245,12 @@ TEST_F(ArchiveLoadTest, DockersOwnArchiveHasNoManifests) {
   const std::vector<LoadedImage> all = load(path("docker.tar"));
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].image.images.at(0).config, image_.config);
-  EXPECT_EQ(names(all[0]), (Names{"host:5000/train:v1", "train:v1"}));
-  EXPECT_EQ(names(all[1]), Names{});
+  EXPECT_EQ(names(all[0]), (Strings{"host:5000/train:v1", "train:v1"}));
+  EXPECT_EQ(names(all[1]), Strings{});
   EXPECT_EQ(all[0].image.digest(), load(path("docker.tar")).at(0).image.digest());
   const std::vector<LoadedImage> one = load("docker-archive:" + path("docker.tar") + ":train:v1");
   ASSERT_EQ(one.size(), 1U);
-  EXPECT_EQ(names(one[0]), (Names{"train:v1"}));
+  EXPECT_EQ(names(one[0]), (Strings{"train:v1"}));
   EXPECT_EQ(code("docker-archive:" + path("docker.tar") + ":other"), "not-found");
   EXPECT_EQ(code(path("docker.tar"), {"linux/s390x", false}), "not-found");
   EXPECT_EQ(code(path("docker.tar"), {"", true}), "ambiguous");

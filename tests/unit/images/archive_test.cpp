@@ -67,7 +67,7 @@ TEST_F(ArchiveTest, OutputsSayFormatAndPath) {
 }
 
 /// Why an output is refused; empty when it is not.
-std::string refusal_of(const std::string& output) {
+std::string output_refusal(const std::string& output) {
   try {
     Output::parse(output).check();
   } catch (const Error& error) {
@@ -82,18 +82,18 @@ TEST_F(ArchiveTest, OutputsAreCheckedBeforehand) {
   const std::string folder = folder_.path().string();
   write_file(path("file"), "x");
   for (const char* format : {"oci:", "oci-archive:", "docker-archive:"}) {
-    EXPECT_EQ(refusal_of(format + folder + "/none/x"),
+    EXPECT_EQ(output_refusal(format + folder + "/none/x"),
               "the folder `" + folder + "/none` does not exist");
-    EXPECT_EQ(refusal_of(format + folder + "/file/x"), "`" + folder + "/file` is not a folder");
-    EXPECT_EQ(refusal_of(format + folder + "/new"), "");
+    EXPECT_EQ(output_refusal(format + folder + "/file/x"), "`" + folder + "/file` is not a folder");
+    EXPECT_EQ(output_refusal(format + folder + "/new"), "");
   }
-  EXPECT_NE(refusal_of("oci:" + folder), "") << "not empty and no layout";
-  EXPECT_NE(refusal_of("oci:" + folder + "/file"), "");
-  EXPECT_EQ(refusal_of("oci:" + folder + "/new/"), "");
-  EXPECT_NE(refusal_of("oci-archive:" + folder), "");
-  EXPECT_NE(refusal_of("oci-archive:" + folder + "/new/"), "");
-  EXPECT_EQ(refusal_of("oci-archive:" + folder + "/file"), "");
-  EXPECT_EQ(refusal_of("docker-archive:/dev/null"), "");
+  EXPECT_NE(output_refusal("oci:" + folder), "") << "not empty and no layout";
+  EXPECT_NE(output_refusal("oci:" + folder + "/file"), "");
+  EXPECT_EQ(output_refusal("oci:" + folder + "/new/"), "");
+  EXPECT_NE(output_refusal("oci-archive:" + folder), "");
+  EXPECT_NE(output_refusal("oci-archive:" + folder + "/new/"), "");
+  EXPECT_EQ(output_refusal("oci-archive:" + folder + "/file"), "");
+  EXPECT_EQ(output_refusal("docker-archive:/dev/null"), "");
   EXPECT_TRUE(Output::parse("docker-archive:-").is_stdout());
   EXPECT_TRUE(Output::parse("oci-archive:/dev/stdout").is_stdout());
   EXPECT_FALSE(Output::parse("oci:./-").is_stdout());
@@ -144,8 +144,8 @@ TEST_F(ArchiveTest, OfALinkTheFilesFolderMustBeOpen) {
   fs::create_symlink("closed/file", path("link"));
   ASSERT_EQ(::chmod(closed.c_str(), 0555), 0);
   as_modes_say([&] {
-    EXPECT_EQ(refusal_of("oci-archive:" + (closed / "link").string()), "");
-    EXPECT_EQ(refusal_of("oci-archive:" + path("link").string()),
+    EXPECT_EQ(output_refusal("oci-archive:" + (closed / "link").string()), "");
+    EXPECT_EQ(output_refusal("oci-archive:" + path("link").string()),
               "`" + fs::canonical(closed).string() + "`: Permission denied");
   });
   ASSERT_EQ(::chmod(closed.c_str(), 0755), 0);
@@ -202,7 +202,7 @@ TEST_F(ArchiveTest, FolderKeepsWhatItsIndexSaysOfItself) {
 }
 
 /// Whole name → what selects it.
-std::map<std::string, std::string> names_in(const fs::path& folder) {
+std::map<std::string, std::string> layout_names(const fs::path& folder) {
   std::map<std::string, std::string> names;
   const json index = read_json(folder / "index.json");
   for (const json& entry : index["manifests"]) {
@@ -222,7 +222,7 @@ TEST_F(ArchiveTest, FolderKeepsImagesOfOtherNames) {
     write(output, "one:latest");
   }
   using Names = std::map<std::string, std::string>;
-  EXPECT_EQ(names_in(path("layout")),
+  EXPECT_EQ(layout_names(path("layout")),
             (Names{{"one:latest", "latest"}, {"two:latest", "two:latest"}}));
 }
 
@@ -234,7 +234,7 @@ TEST_F(ArchiveTest, WritersOfAFreshFolderSeeEachOther) {
         [&, i] { write("oci:" + path("layout").string(), "image:v" + std::to_string(i)); });
   }
   for (std::thread& writer : writers) writer.join();
-  EXPECT_EQ(names_in(path("layout")).size(), kWriters);
+  EXPECT_EQ(layout_names(path("layout")).size(), kWriters);
   EXPECT_EQ(read_json(path("layout") / "oci-layout")["imageLayoutVersion"], "1.0.0");
 }
 

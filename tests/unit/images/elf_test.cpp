@@ -8,6 +8,7 @@
 #include "base/files.hpp"
 #include "tests/fuzz/one_elf.hpp"
 #include "tests/support/corpus.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
@@ -20,38 +21,36 @@ std::optional<ElfFile> opened(const fs::path& path) {
   return elf;
 }
 
-fs::path sample(const char* name) { return source_folder() / "tests/fuzz/corpus/elf" / name; }
-
-using Names = std::vector<std::string>;
+fs::path elf_sample(const char* name) { return source_folder() / "tests/fuzz/corpus/elf" / name; }
 
 TEST(Elf, SaysWhatItNeeds) {
-  const auto elf = opened(sample("good-top.so"));
+  const auto elf = opened(elf_sample("good-top.so"));
   ASSERT_TRUE(elf);
   EXPECT_EQ(elf->machine, 62);
   EXPECT_TRUE(elf->is_dynamic);
   EXPECT_EQ(elf->soname, "libtop.so.2");
-  EXPECT_EQ(elf->needed, Names{"libdep.so.1"});
+  EXPECT_EQ(elf->needed, Strings{"libdep.so.1"});
   EXPECT_EQ(elf->runpath, "$ORIGIN/../lib");
   EXPECT_EQ(elf->rpath, "");
   const VersionNeed need = {"libdep.so.1", {"DEP_1.0", "DEP_2.0"}};
   EXPECT_EQ(elf->version_needs, std::vector<VersionNeed>{need});
   EXPECT_EQ(elf->least_kernel, "3.2.0");
-  EXPECT_EQ(elf->device_code, (Names{"sm_75", "sm_90a", "compute_120"}));
+  EXPECT_EQ(elf->device_code, (Strings{"sm_75", "sm_90a", "compute_120"}));
   EXPECT_EQ(elf->forward_compatibility,
             R"({"CUDA Version": "13.0", "Driver": ["535"], "Device": ["2330"]})");
 }
 
 TEST(Elf, SaysWhichVersionsItDefines) {
-  const auto elf = opened(sample("good-dep.so"));
+  const auto elf = opened(elf_sample("good-dep.so"));
   ASSERT_TRUE(elf);
-  EXPECT_EQ(elf->versions, (Names{"DEP_1.0", "DEP_2.0"}));
+  EXPECT_EQ(elf->versions, (Strings{"DEP_1.0", "DEP_2.0"}));
 }
 
 TEST(Elf, StaticAndSmallerKinds) {
-  const auto fixed = opened(sample("good-static"));
+  const auto fixed = opened(elf_sample("good-static"));
   ASSERT_TRUE(fixed);
   EXPECT_FALSE(fixed->is_dynamic);
-  const auto narrow = opened(sample("good-32.so"));
+  const auto narrow = opened(elf_sample("good-32.so"));
   ASSERT_TRUE(narrow);
   EXPECT_EQ(narrow->bits, 32);
   EXPECT_EQ(narrow->machine, 3);
@@ -64,13 +63,13 @@ TEST(Elf, CodeCountsInItsSectionAlone) {
                                        {200, 300, {{false, 8, 0, 0}}},
                                        {300, 400, {{false, 9, 0, 0}}}};
   const std::vector<ByteRange> section = {{150, 150}};
-  EXPECT_EQ(device_code_of(runs, section), (Names{"sm_75", "sm_80"}));
-  EXPECT_EQ(device_code_of(runs, std::nullopt), (Names{"sm_75", "sm_80", "sm_90"}));
+  EXPECT_EQ(device_code_of(runs, section), (Strings{"sm_75", "sm_80"}));
+  EXPECT_EQ(device_code_of(runs, std::nullopt), (Strings{"sm_75", "sm_80", "sm_90"}));
 }
 
 TEST(Elf, IsTheSameOpenedAndStreaming) {
   int count = 0;
-  for (const fs::path& path : {fs::path("/proc/self/exe"), sample("good-top.so")}) {
+  for (const fs::path& path : {fs::path("/proc/self/exe"), elf_sample("good-top.so")}) {
     const auto expected = opened(fs::canonical(path));
     ASSERT_TRUE(expected);
     const std::string bytes = read_file(path);

@@ -12,7 +12,7 @@ namespace {
 using test::fatbin;
 using test::little_endian;
 
-std::string names(const std::set<DeviceCode>& codes) {
+std::string code_names(const std::set<DeviceCode>& codes) {
   std::string text;
   for (const DeviceCode& code : codes) text += code.name() + ' ';
   return text;
@@ -23,7 +23,7 @@ std::string scanned(std::string_view bytes, std::size_t chunk) {
   for (std::size_t at = 0; at < bytes.size(); at += chunk) {
     scanner.write(as_bytes(bytes.substr(at, chunk)));
   }
-  return names(scanner.found());
+  return code_names(scanner.found());
 }
 
 TEST(FatbinScanner, FindsEveryEntryHoweverTheBytesArrive) {
@@ -58,7 +58,7 @@ TEST(FatbinScanner, SaysWhereTheyAre) {
   EXPECT_EQ(scanner.runs()[0].begin, gap.size());
   EXPECT_EQ(scanner.runs()[1].begin, bytes.size() - fatbin({{1, 90}}).size());
   EXPECT_EQ(scanner.runs()[1].end, bytes.size());
-  EXPECT_EQ(names(scanner.runs()[0].code), "sm_75 ");
+  EXPECT_EQ(code_names(scanner.runs()[0].code), "sm_75 ");
 }
 
 TEST(FatbinScanner, CodeCanBePassedOver) {
@@ -74,7 +74,7 @@ TEST(FatbinScanner, CodeCanBePassedOver) {
     at += part.size();
     seen += part.size();
   }
-  EXPECT_EQ(names(scanner.found()), "sm_75 sm_80 ");
+  EXPECT_EQ(code_names(scanner.found()), "sm_75 sm_80 ");
   EXPECT_LT(seen, 1000);
 }
 

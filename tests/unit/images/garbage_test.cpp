@@ -41,7 +41,7 @@ std::chrono::seconds since_use(const fs::path& path) {
   return std::chrono::seconds{std::time(nullptr) - status.st_mtime};
 }
 
-std::set<std::string> names_in(const fs::path& folder) {
+std::set<std::string> folder_names(const fs::path& folder) {
   std::set<std::string> names;
   for (const fs::path& path : list_folder(folder)) names.insert(path.filename().string());
   return names;
@@ -113,7 +113,7 @@ TEST_F(GarbageTest, TakesAwayWhatNoNameLeadsTo) {
   std::uint64_t freed = 0;
   const Garbage taken = collect({.freed = [&](std::uint64_t bytes) { freed += bytes; }});
   EXPECT_TRUE(is_whole(named));
-  EXPECT_EQ(names_in(root() / "trees").size(), 2U);
+  EXPECT_EQ(folder_names(root() / "trees").size(), 2U);
   EXPECT_TRUE(is_gone(unnamed));
   EXPECT_EQ(taken.bytes(), found.bytes());
   EXPECT_EQ(freed, taken.bytes());
@@ -130,8 +130,8 @@ TEST_F(GarbageTest, WhatSharesAWheelKeepsIt) {
   EXPECT_EQ(collect().bytes(), 0U);
   EXPECT_TRUE(Store{root()}.untag(Reference::parse("other")));
   EXPECT_GT(collect().bytes(), 0U);
-  EXPECT_TRUE(names_in(root() / "blobs").empty());
-  EXPECT_TRUE(names_in(root() / "spliced").empty());
+  EXPECT_TRUE(folder_names(root() / "blobs").empty());
+  EXPECT_TRUE(folder_names(root() / "spliced").empty());
 }
 
 TEST_F(GarbageTest, WhatNamesMeantBeforeStaysForRollback) {
@@ -407,7 +407,7 @@ TEST_F(GarbageTest, OthersMayWorkMeanwhile) {
   EXPECT_EQ(lost, 0);
   EXPECT_GT(collections, 1);
   (void)collect();
-  EXPECT_EQ(names_in(root() / "names").size(), 1U);
+  EXPECT_EQ(folder_names(root() / "names").size(), 1U);
   EXPECT_TRUE(is_whole(made(9)));
   expect_sound();
 }

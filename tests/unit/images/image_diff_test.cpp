@@ -11,14 +11,14 @@ namespace mlenv {
 namespace {
 
 using Where = LayerPresence::Where;
-using Files = std::map<std::string, std::string>;
+using ImageFiles = std::map<std::string, std::string>;
 
-Layer layer(const std::string& blob, const std::string& tar, std::uint64_t size = 10) {
+Layer layer_of_tar(const std::string& blob, const std::string& tar, std::uint64_t size = 10) {
   return {{std::string(kLayerGzipType), Digest::of(blob), size}, Digest::of(tar), 0, tar};
 }
 
 TEST(ImageDiff, AnImageIsItself) {
-  const Image image = compose_image({}, {layer("a", "a")}, 0);
+  const Image image = compose_image({}, {layer_of_tar("a", "a")}, 0);
   const ImageDiff diff = diff_images(image, image);
   EXPECT_TRUE(diff.values.empty());
   EXPECT_TRUE(diff.same_files);
@@ -26,9 +26,10 @@ TEST(ImageDiff, AnImageIsItself) {
 }
 
 TEST(ImageDiff, TellsTheLayersOfEachAndWhatToFetch) {
-  const Image from = compose_image({}, {layer("a", "a"), layer("b", "b"), layer("c", "c")}, 0);
-  const Image to =
-      compose_image({}, {layer("a", "a"), layer("c again", "c", 30), layer("d", "d", 4)}, 0);
+  const Image from = compose_image(
+      {}, {layer_of_tar("a", "a"), layer_of_tar("b", "b"), layer_of_tar("c", "c")}, 0);
+  const Image to = compose_image(
+      {}, {layer_of_tar("a", "a"), layer_of_tar("c again", "c", 30), layer_of_tar("d", "d", 4)}, 0);
   const ImageDiff diff = diff_images(from, to);
   ASSERT_EQ(diff.layers.size(), 4U);
   EXPECT_EQ(diff.layers[0].where, Where::from_only);
@@ -66,7 +67,7 @@ TEST(ImageDiff, TellsTheValuesOfConfigs) {
 }
 
 TEST(ImageDiff, OtherImagesAlwaysDifferInSomething) {
-  const Image image = compose_image({}, {layer("a", "a")}, 0);
+  const Image image = compose_image({}, {layer_of_tar("a", "a")}, 0);
   std::string spaced = image.manifest;
   spaced.insert(1, " ");
   const ImageDiff diff = diff_images(image, parse_image(spaced, image.config));
@@ -76,8 +77,8 @@ TEST(ImageDiff, OtherImagesAlwaysDifferInSomething) {
 
 class ImageFilesTest : public testing::Test {
  protected:
-  Files files(const std::vector<std::vector<TestEntry>>& layers, bool unpacked,
-              std::uint64_t most_bytes = kMostImageFiles) {
+  ImageFiles files(const std::vector<std::vector<TestEntry>>& layers, bool unpacked,
+                   std::uint64_t most_bytes = kMostImageFiles) {
     std::vector<Layer> list;
     for (const auto& entries : layers) list.push_back(put_layer(store_, test_tar(entries), "l"));
     const Image image = compose_image({}, list, 0);
@@ -104,7 +105,7 @@ TEST_F(ImageFilesTest, SeesWhatAContainerSees) {
        test_file("c/.wh.META", ""), test_folder("d"), test_file("d/.wh..wh..opq", ""),
        test_file("d/other", ""), test_symlink("e", "a"), test_folder("g"),
        test_file("g/plain", "g"), test_hardlink("g/META", "g/plain")}};
-  const Files expected = {{"a/META", "new"}, {"f/META", "f"}, {"g/META", "g"}};
+  const ImageFiles expected = {{"a/META", "new"}, {"f/META", "f"}, {"g/META", "g"}};
   EXPECT_EQ(files(layers, false), expected);
 }
 
@@ -114,8 +115,8 @@ TEST_F(ImageFilesTest, ReadsUnpackedLayersToo) {
        test_folder("d"), test_file("d/META", "d"), test_folder("e"), test_file("e/META", "e")},
       {test_folder("a"), test_file("a/META", "new"), test_file(".wh.b", ""), test_folder("d"),
        test_file("d/.wh..wh..opq", ""), test_file("d/other", ""), test_symlink("e", "a")}};
-  const Files packed = files(layers, false);
-  EXPECT_EQ(packed, (Files{{"a/META", "new"}}));
+  const ImageFiles packed = files(layers, false);
+  EXPECT_EQ(packed, (ImageFiles{{"a/META", "new"}}));
   EXPECT_EQ(files(layers, true), packed);
 }
 
@@ -126,21 +127,22 @@ TEST_F(ImageFilesTest, FollowsHardLinks) {
        test_hardlink("y/META", "plain"), test_file("z/META", "no link"),
        test_hardlink("z/META", "a")},
       {test_hardlink("y/META", "y/META")}};
-  EXPECT_EQ(files({layers[0]}, false),
-            (Files{{"META", "of a"}, {"x/META", "of a"}, {"y/META", "first"}, {"z/META", "of a"}}));
+  EXPECT_EQ(
+      files({layers[0]}, false),
+      (ImageFiles{{"META", "of a"}, {"x/META", "of a"}, {"y/META", "first"}, {"z/META", "of a"}}));
   EXPECT_EQ(files({layers[0]}, true), files({layers[0]}, false));
   // Nothing to follow: as an empty file.
   EXPECT_EQ(files(layers, false)["y/META"], "");
   EXPECT_EQ(files({{test_hardlink("a", "b"), test_hardlink("b", "a"), test_hardlink("META", "a")}},
                   false),
-            (Files{{"META", ""}}));
+            (ImageFiles{{"META", ""}}));
 }
 
 TEST_F(ImageFilesTest, KeepsNamesWhereNamesAreWanted) {
   const std::vector<std::vector<TestEntry>> layers = {
       {test_file("NAME", std::string(std::size_t{70} << 20U, ' ')), test_file("a/NAME", "x")}};
-  EXPECT_EQ(files(layers, false), (Files{{"NAME", ""}, {"a/NAME", ""}}));
-  EXPECT_EQ(files(layers, true), (Files{{"NAME", ""}, {"a/NAME", ""}}));
+  EXPECT_EQ(files(layers, false), (ImageFiles{{"NAME", ""}, {"a/NAME", ""}}));
+  EXPECT_EQ(files(layers, true), (ImageFiles{{"NAME", ""}, {"a/NAME", ""}}));
 }
 
 TEST_F(ImageFilesTest, MemoryIsBounded) {

@@ -7,7 +7,7 @@
 namespace mlenv {
 namespace {
 
-ImageFacts sample() {
+ImageFacts sample_facts() {
   ImageFacts facts;
   facts.name = "bert";
   facts.kind = "image";
@@ -23,7 +23,7 @@ ImageFacts sample() {
 }
 
 TEST(ImageFactsJson, RoundTrip) {
-  const ImageFacts facts = sample();
+  const ImageFacts facts = sample_facts();
   EXPECT_EQ(read_image_facts(render_image_facts(facts), "f.json"), facts);
 }
 

@@ -9,7 +9,7 @@
 namespace mlenv {
 namespace {
 
-Layer a_layer(const std::string& name) {
+Layer gzip_layer(const std::string& name) {
   return {{std::string(kLayerGzipType), Digest::of("blob " + name), 1000 + name.size()},
           Digest::of("tar " + name),
           0,
@@ -24,7 +24,7 @@ Image an_image() {
   config.workdir = "/workspace";
   config.user = "1000:1000";
   config.labels = {{"dev.mlenv.lock", "sha256:x"}, {"b", "2"}};
-  return compose_image(config, {a_layer("debian:bookworm"), a_layer("torch 2.15.0")},
+  return compose_image(config, {gzip_layer("debian:bookworm"), gzip_layer("torch 2.15.0")},
                        1'700'000'000);
 }
 

@@ -7,17 +7,17 @@
 namespace mlenv {
 namespace {
 
-const std::string kDigest = "sha256:" + std::string(64, 'a');
+const std::string kReferenceDigest = "sha256:" + std::string(64, 'a');
 
-struct Case {
+struct ReferenceCase {
   std::string text, host, repository, tag;
   bool digest = false;
 };
 
-class GoodReference : public testing::TestWithParam<Case> {};
+class GoodReference : public testing::TestWithParam<ReferenceCase> {};
 
 TEST_P(GoodReference, Parses) {
-  const Case& expected = GetParam();
+  const ReferenceCase& expected = GetParam();
   const Reference reference = Reference::parse(expected.text);
   EXPECT_EQ(reference.host(), expected.host);
   EXPECT_EQ(reference.repository(), expected.repository);
@@ -30,21 +30,24 @@ TEST_P(GoodReference, Parses) {
 // The forms are those of the tests of github.com/distribution/reference.
 INSTANTIATE_TEST_SUITE_P(
     Forms, GoodReference,
-    testing::Values(
-        Case{"jax", "", "jax", "latest"}, Case{"jax:v1", "", "jax", "v1"},
-        Case{"team/jax:v1.2-rc_3", "", "team/jax", "v1.2-rc_3"},
-        Case{"localhost/jax", "localhost", "jax", "latest"},
-        Case{"localhost:5000/jax:v1", "localhost:5000", "jax", "v1"},
-        Case{"127.0.0.1:5000/a/b/c", "127.0.0.1:5000", "a/b/c", "latest"},
-        Case{"[::1]:5000/x", "[::1]:5000", "x", "latest"},
-        Case{"[2001:db8::1]/x", "[2001:db8::1]", "x", "latest"},
-        Case{"Registry.Example.org/x", "Registry.Example.org", "x", "latest"},
-        Case{"registry.example.org/x@" + kDigest, "registry.example.org", "x", "", true},
-        Case{"registry.example.org/x:t@" + kDigest, "registry.example.org", "x", "t", true},
-        Case{"a.b__c-d---e", "", "a.b__c-d---e", "latest"},
-        Case{"x:_underscore", "", "x", "_underscore"},
-        Case{"xn--n3h.com/myimage:xn--n3h.com", "xn--n3h.com", "myimage", "xn--n3h.com"},
-        Case{"5000/x", "", "5000/x", "latest"}));
+    testing::Values(ReferenceCase{"jax", "", "jax", "latest"},
+                    ReferenceCase{"jax:v1", "", "jax", "v1"},
+                    ReferenceCase{"team/jax:v1.2-rc_3", "", "team/jax", "v1.2-rc_3"},
+                    ReferenceCase{"localhost/jax", "localhost", "jax", "latest"},
+                    ReferenceCase{"localhost:5000/jax:v1", "localhost:5000", "jax", "v1"},
+                    ReferenceCase{"127.0.0.1:5000/a/b/c", "127.0.0.1:5000", "a/b/c", "latest"},
+                    ReferenceCase{"[::1]:5000/x", "[::1]:5000", "x", "latest"},
+                    ReferenceCase{"[2001:db8::1]/x", "[2001:db8::1]", "x", "latest"},
+                    ReferenceCase{"Registry.Example.org/x", "Registry.Example.org", "x", "latest"},
+                    ReferenceCase{"registry.example.org/x@" + kReferenceDigest,
+                                  "registry.example.org", "x", "", true},
+                    ReferenceCase{"registry.example.org/x:t@" + kReferenceDigest,
+                                  "registry.example.org", "x", "t", true},
+                    ReferenceCase{"a.b__c-d---e", "", "a.b__c-d---e", "latest"},
+                    ReferenceCase{"x:_underscore", "", "x", "_underscore"},
+                    ReferenceCase{"xn--n3h.com/myimage:xn--n3h.com", "xn--n3h.com", "myimage",
+                                  "xn--n3h.com"},
+                    ReferenceCase{"5000/x", "", "5000/x", "latest"}));
 
 struct BadCase {
   std::string text, why;
@@ -94,7 +97,7 @@ TEST(ReferenceTest, APasswordIsNotRepeated) {
 
 TEST(ReferenceTest, ManifestName) {
   EXPECT_EQ(Reference::parse("x:t").manifest_name(), "t");
-  EXPECT_EQ(Reference::parse("x:t@" + kDigest).manifest_name(), kDigest);
+  EXPECT_EQ(Reference::parse("x:t@" + kReferenceDigest).manifest_name(), kReferenceDigest);
 }
 
 }  // namespace

@@ -3,60 +3,62 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Use = RegistryMirror::Use;
 
 RegistryRule rule(std::string prefix, std::vector<RegistryMirror> mirrors) {
   return {std::move(prefix), "", false, false, false, std::move(mirrors), "registries.conf"};
 }
 
-std::vector<std::string> names(const RegistryHosts& hosts, const std::string& reference) {
+std::vector<std::string> place_names(const RegistryHosts& hosts, const std::string& reference) {
   std::vector<std::string> found;
   for (const RegistryPlace& place : pull_places(hosts, Reference::parse(reference))) {
     found.push_back(place.where.str());
   }
   return found;
 }
-using Names = std::vector<std::string>;
-
-const std::string kDigest = "@sha256:" + std::string(64, 'a');
+const std::string kAtDigest = "@sha256:" + std::string(64, 'a');
 
 TEST(RegistryHosts, MirrorsComeFirstAndTheRegistryLast) {
-  const RegistryHosts hosts{{{rule("r.example", {{"near.example:5000", false, false, Use::all},
-                                                 {"far.example/proxy", false, false, Use::all}})},
-                             {rule("r.example", {{"third.example", false, false, Use::all}})}},
-                            {}};
-  EXPECT_EQ(names(hosts, "r.example/team/x:v1"),
-            (Names{"near.example:5000/team/x:v1", "far.example/proxy/team/x:v1",
-                   "third.example/team/x:v1", "r.example/team/x:v1"}));
-  EXPECT_EQ(names(hosts, "r.example:5000/x:v1"), Names{"r.example:5000/x:v1"});
-  EXPECT_EQ(names(hosts, "r.example.org/x:v1"), Names{"r.example.org/x:v1"});
+  const RegistryHosts hosts{
+      {{rule("r.example", {{"near.example:5000", false, false, RegistryMirror::Use::all},
+                           {"far.example/proxy", false, false, RegistryMirror::Use::all}})},
+       {rule("r.example", {{"third.example", false, false, RegistryMirror::Use::all}})}},
+      {}};
+  EXPECT_EQ(place_names(hosts, "r.example/team/x:v1"),
+            (Strings{"near.example:5000/team/x:v1", "far.example/proxy/team/x:v1",
+                     "third.example/team/x:v1", "r.example/team/x:v1"}));
+  EXPECT_EQ(place_names(hosts, "r.example:5000/x:v1"), Strings{"r.example:5000/x:v1"});
+  EXPECT_EQ(place_names(hosts, "r.example.org/x:v1"), Strings{"r.example.org/x:v1"});
   const auto places = pull_places(hosts, Reference::parse("r.example/x"));
   EXPECT_TRUE(places.front().mirror);
   EXPECT_FALSE(places.back().mirror);
 }
 
 TEST(RegistryHosts, TheLongestPrefixCountsAlone) {
-  const RegistryHosts hosts{{{rule("r.example/team", {{"a.example", false, false, Use::all}}),
-                              rule("r.example", {{"b.example", false, false, Use::all}}),
-                              rule("*.example", {{"c.example", false, false, Use::all}})}},
-                            {}};
-  EXPECT_EQ(names(hosts, "r.example/team/x:v1"), (Names{"a.example/x:v1", "r.example/team/x:v1"}));
-  EXPECT_EQ(names(hosts, "r.example/teams/x:v1"),
-            (Names{"b.example/teams/x:v1", "r.example/teams/x:v1"}));
-  EXPECT_EQ(names(hosts, "sub.s.example/x:v1"), (Names{"c.example/x:v1", "sub.s.example/x:v1"}));
-  EXPECT_EQ(names(hosts, "example/x:v1").size(), 1U);
+  const RegistryHosts hosts{
+      {{rule("r.example/team", {{"a.example", false, false, RegistryMirror::Use::all}}),
+        rule("r.example", {{"b.example", false, false, RegistryMirror::Use::all}}),
+        rule("*.example", {{"c.example", false, false, RegistryMirror::Use::all}})}},
+      {}};
+  EXPECT_EQ(place_names(hosts, "r.example/team/x:v1"),
+            (Strings{"a.example/x:v1", "r.example/team/x:v1"}));
+  EXPECT_EQ(place_names(hosts, "r.example/teams/x:v1"),
+            (Strings{"b.example/teams/x:v1", "r.example/teams/x:v1"}));
+  EXPECT_EQ(place_names(hosts, "sub.s.example/x:v1"),
+            (Strings{"c.example/x:v1", "sub.s.example/x:v1"}));
+  EXPECT_EQ(place_names(hosts, "example/x:v1").size(), 1U);
 }
 
 TEST(RegistryHosts, SomeMirrorsAreForDigestsOrTagsAlone) {
-  const RegistryHosts hosts{{{rule("r.example", {{"d.example", false, false, Use::digests},
-                                                 {"t.example", false, false, Use::tags}})}},
-                            {}};
-  EXPECT_EQ(names(hosts, "r.example/x:v1"), (Names{"t.example/x:v1", "r.example/x:v1"}));
-  EXPECT_EQ(names(hosts, "r.example/x" + kDigest).front().substr(0, 12), "d.example/x@");
+  const RegistryHosts hosts{
+      {{rule("r.example", {{"d.example", false, false, RegistryMirror::Use::digests},
+                           {"t.example", false, false, RegistryMirror::Use::tags}})}},
+      {}};
+  EXPECT_EQ(place_names(hosts, "r.example/x:v1"), (Strings{"t.example/x:v1", "r.example/x:v1"}));
+  EXPECT_EQ(place_names(hosts, "r.example/x" + kAtDigest).front().substr(0, 12), "d.example/x@");
 }
 
 TEST(RegistryHosts, LocationTakesThePrefixsPlaceForPullsAlone) {
@@ -64,7 +66,7 @@ TEST(RegistryHosts, LocationTakesThePrefixsPlaceForPullsAlone) {
   moved.location = "new.example";
   moved.insecure = true;
   const RegistryHosts hosts{{{moved}}, {}};
-  EXPECT_EQ(names(hosts, "old.example/team/x:v1"), Names{"new.example/x:v1"});
+  EXPECT_EQ(place_names(hosts, "old.example/team/x:v1"), Strings{"new.example/x:v1"});
   const RegistryPlace push = push_place(hosts, Reference::parse("old.example/team/x:v1"));
   EXPECT_EQ(push.where.str(), "old.example/team/x:v1");
   EXPECT_FALSE(push.insecure);
@@ -79,11 +81,12 @@ TEST(RegistryHosts, BlockedRegistriesAreNamed) {
   EXPECT_NE(std::string(error_of(pull).what()).find("registries.conf"), std::string::npos);
   EXPECT_EQ(code_of([&] { push_place(hosts, Reference::parse("r.example/x")); }),
             "registry-blocked");
-  EXPECT_EQ(names(hosts, "s.example/x:v1").size(), 1U);
+  EXPECT_EQ(place_names(hosts, "s.example/x:v1").size(), 1U);
 }
 
 TEST(RegistryHosts, ALocationThatIsNoneIsTheFilesMistake) {
-  const RegistryHosts hosts{{{rule("r.example", {{"Not A Host", false, false, Use::all}})}}, {}};
+  const RegistryHosts hosts{
+      {{rule("r.example", {{"Not A Host", false, false, RegistryMirror::Use::all}})}}, {}};
   EXPECT_EQ(code_of([&] { pull_places(hosts, Reference::parse("r.example/x")); }),
             "config-invalid");
 }

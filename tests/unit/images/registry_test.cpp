@@ -19,7 +19,7 @@ using test::FaultServer;
 using test::Reply;
 using test::Seen;
 
-std::string noise(std::size_t size_bytes) {
+std::string blob_noise(std::size_t size_bytes) {
   std::string text(size_bytes, '\0');
   std::uint32_t state = 99;
   for (char& c : text) {
@@ -81,7 +81,7 @@ constexpr const char* kUploads = "/v2/team/x/blobs/uploads/";
 TEST_F(RegistryTest, UploadsSmallBlobsWithOnePut) {
   server.script(kUploads, {status(202, {{"Location", "/session/1?state=a"}})});
   server.script("/session/1", {status(201)});
-  const std::string bytes = noise(1000);
+  const std::string bytes = blob_noise(1000);
   upload(bytes);
   const std::vector<Seen> seen = server.seen();
   ASSERT_EQ(seen.size(), 2U);
@@ -96,7 +96,7 @@ TEST_F(RegistryTest, UploadsLargeBlobsWithOnePatch) {
   server.script(kUploads, {status(202, {{"Location", server.url("/session/1")}})});
   server.script("/session/1", {status(202, {{"Location", "/session/2?x=1"}})});
   server.script("/session/2", {status(201)});
-  const std::string bytes = noise(3'000'000);
+  const std::string bytes = blob_noise(3'000'000);
   upload(bytes);
   const std::vector<Seen> seen = server.seen();
   ASSERT_EQ(seen.size(), 3U);
@@ -107,7 +107,7 @@ TEST_F(RegistryTest, UploadsLargeBlobsWithOnePatch) {
 }
 
 TEST_F(RegistryTest, ContinuesWhereTheRegistryIs) {
-  const std::string bytes = noise(2'000'000);
+  const std::string bytes = blob_noise(2'000'000);
   server.script(kUploads, {status(202, {{"Location", "/session/1"}})});
   Reply broken;
   broken.reset_upload_at = 700'000;
@@ -126,7 +126,7 @@ TEST_F(RegistryTest, ContinuesWhereTheRegistryIs) {
 }
 
 TEST_F(RegistryTest, LostSessionMeansANewOne) {
-  const std::string bytes = noise(500'000);
+  const std::string bytes = blob_noise(500'000);
   server.script(kUploads, {status(202, {{"Location", "/session/1"}}),
                            status(202, {{"Location", "/session/2"}})});
   Reply broken;
@@ -139,7 +139,7 @@ TEST_F(RegistryTest, LostSessionMeansANewOne) {
 }
 
 TEST_F(RegistryTest, LostAnswerOfTheLastStepIsFine) {
-  const std::string bytes = noise(1000);
+  const std::string bytes = blob_noise(1000);
   server.script(kUploads, {status(202, {{"Location", "/session/1"}})});
   Reply broken;
   broken.reset_upload_at = 1000;
@@ -151,7 +151,7 @@ TEST_F(RegistryTest, LostAnswerOfTheLastStepIsFine) {
 TEST_F(RegistryTest, EverLostSessionsEnd) {
   server.script(kUploads, {status(202, {{"Location", "/session/1"}})});
   server.script("/session/1", {status(404)});
-  const Error error = error_of([&] { upload(noise(1000)); });
+  const Error error = error_of([&] { upload(blob_noise(1000)); });
   EXPECT_EQ(error.code(), "registry");
   EXPECT_EQ(server.seen(kUploads).size(), 5U);
 }
@@ -160,7 +160,7 @@ TEST_F(RegistryTest, WrongDigestIsSaid) {
   server.script(kUploads, {status(202, {{"Location", "/session/1"}})});
   server.script("/session/1",
                 {status(400, {}, R"({"errors":[{"code":"DIGEST_INVALID","message":"bad"}]})")});
-  EXPECT_EQ(error_of([&] { upload(noise(1000)); }).code(), "digest-mismatch");
+  EXPECT_EQ(error_of([&] { upload(blob_noise(1000)); }).code(), "digest-mismatch");
 }
 
 TEST_F(RegistryTest, RegistrysOwnWords) {
@@ -253,7 +253,7 @@ TEST_F(RegistryTest, UploadsMayGoElsewhereAndTheLoginStays) {
 TEST_F(RegistryTest, BlobsMayLieElsewhereAndTheLoginStays) {
   log_in("ann", "secret");
   FaultServer store;
-  const std::string bytes = noise(10'000);
+  const std::string bytes = blob_noise(10'000);
   const std::string path = "/v2/team/x/blobs/" + Digest::of(bytes).str();
   store.script("/bucket/1", {status(200, {}, bytes)});
   server.script(path, {status(401, {{"WWW-Authenticate", "Basic realm=\"r\""}}),
@@ -271,7 +271,7 @@ TEST_F(RegistryTest, BlobsMayLieElsewhereAndTheLoginStays) {
 TEST_F(RegistryTest, AnotherHostsChallengeIsNotAnswered) {
   log_in("ann", "secret");
   FaultServer thief;
-  const std::string bytes = noise(1000);
+  const std::string bytes = blob_noise(1000);
   const Digest digest = Digest::of(bytes);
   for (const char* scheme : {"Basic realm=\"r\"", "Bearer realm=\"%\""}) {
     std::string challenge = scheme;
@@ -319,7 +319,7 @@ class TokenTest : public RegistryTest {
       return reply;
     });
   }
-  std::string content = noise(300'000);
+  std::string content = blob_noise(300'000);
   std::atomic<bool> cut = false;
   std::atomic<int> given = 0;
   std::atomic<int> good = 1;

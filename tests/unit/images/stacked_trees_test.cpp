@@ -9,13 +9,13 @@
 namespace mlenv {
 namespace {
 
-using Entries = std::vector<TestEntry>;
+using TreeEntries = std::vector<TestEntry>;
 
 class StackedTreesTest : public testing::Test {
  protected:
-  StackedTrees stacked(const std::vector<Entries>& layers) {
+  StackedTrees stacked(const std::vector<TreeEntries>& layers) {
     std::vector<fs::path> trees;
-    for (const Entries& entries : layers) {
+    for (const TreeEntries& entries : layers) {
       const Layer layer = put_layer(store_, test_tar(entries), "layer");
       trees.push_back(unpack_layer(store_, layer, quiet_));
     }

@@ -5,15 +5,12 @@
 #include "base/error.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/recipe.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
 
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::string mistakes(const std::string& text) {
+std::string base_mistakes(const std::string& text) {
   try {
     parse_recipe(text, "r.yaml");
   } catch (const Error& error) {
@@ -22,7 +19,7 @@ std::string mistakes(const std::string& text) {
   return {};
 }
 
-Lock sample() {
+Lock lock_on_base() {
   Lock lock;
   lock.request = {.base = "registry.example/team/base:1",
                   .python = {},
@@ -42,7 +39,7 @@ Lock sample() {
   return lock;
 }
 
-std::string refusal_of(std::string_view text) {
+std::string base_lock_refusal(std::string_view text) {
   try {
     parse_lock(text, "r.lock");
   } catch (const Error& error) {
@@ -51,13 +48,13 @@ std::string refusal_of(std::string_view text) {
   return {};
 }
 
-std::string without_checksum(const Lock& lock) {
+std::string base_lock_without_checksum(const Lock& lock) {
   std::string text = render_lock(lock);
   const std::size_t at = text.find("checksum");
   return text.erase(at, text.find('\n', at) + 1 - at);
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
+std::string base_lock_with(std::string text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
@@ -68,9 +65,9 @@ TEST(BaseImage, TextsNameFilesOrARegistry) {
   EXPECT_TRUE(std::holds_alternative<ArchivedImage>(std::get<BaseImage>(archive)));
   const auto remote = parse_base_image("localhost:5000/base@" + Digest::of("x").str());
   EXPECT_EQ(std::get<Reference>(std::get<BaseImage>(remote)).digest(), Digest::of("x"));
-  EXPECT_TRUE(has(std::get<std::string>(parse_base_image("oci:")), "names no folder"));
-  EXPECT_TRUE(has(std::get<std::string>(parse_base_image("python:3.12")), "no default registry"));
-  EXPECT_TRUE(has(std::get<std::string>(parse_base_image("registry.example/A")), "upper-case"));
+  EXPECT_TRUE(says(std::get<std::string>(parse_base_image("oci:")), "names no folder"));
+  EXPECT_TRUE(says(std::get<std::string>(parse_base_image("python:3.12")), "no default registry"));
+  EXPECT_TRUE(says(std::get<std::string>(parse_base_image("registry.example/A")), "upper-case"));
 }
 
 TEST(BaseImage, LayerTypesOfDockerAreRenamed) {
@@ -90,13 +87,14 @@ TEST(BaseImage, ARecipeIsReadWithIt) {
 }
 
 TEST(BaseImage, KeysThatDoNotFitAreMistakes) {
-  EXPECT_EQ(mistakes("name: a\nbase: oci:b\nsystem: [git]\n"), "");
-  EXPECT_TRUE(has(mistakes("name: a\nbase: oci:b\nsources: {debian: \"https://m.example/d\"}\n"),
-                  "needs its `suite`"));
+  EXPECT_EQ(base_mistakes("name: a\nbase: oci:b\nsystem: [git]\n"), "");
+  EXPECT_TRUE(
+      says(base_mistakes("name: a\nbase: oci:b\nsources: {debian: \"https://m.example/d\"}\n"),
+           "needs its `suite`"));
 }
 
 TEST(BaseImage, ALockSaysItAndIsRead) {
-  const Lock lock = sample();
+  const Lock lock = lock_on_base();
   EXPECT_EQ(lock.revision, Lock::kWholeRecipe);
   EXPECT_EQ(parse_lock(render_lock(lock), "r.lock"), lock);
   EXPECT_EQ(lock.python_program(), "/usr/local/bin/python3.12");
@@ -104,37 +102,37 @@ TEST(BaseImage, ALockSaysItAndIsRead) {
 }
 
 TEST(BaseImage, ALockHasThePackagesOnTop) {
-  Lock lock = sample();
+  Lock lock = lock_on_base();
   lock.request.system = {"less"};
   lock.debs = {{"less", "590-2", "amd64", "pool/main/l/less/less_590-2_amd64.deb", 131912,
                 Digest::of("less")}};
-  EXPECT_TRUE(has(refusal_of(render_lock(lock)), "an image that is no `distribution`"));
+  EXPECT_TRUE(says(base_lock_refusal(render_lock(lock)), "an image that is no `distribution`"));
   lock.distribution = "debian";
   lock.suite = "bookworm";
   EXPECT_EQ(parse_lock(render_lock(lock), "r.lock"), lock);
 }
 
 TEST(BaseImage, ALockThatContradictsItselfIsRefused) {
-  const std::string text = without_checksum(sample());
+  const std::string text = base_lock_without_checksum(lock_on_base());
   const auto refusal = [&](std::string_view from, std::string_view to) {
-    return refusal_of(replaced(text, from, to));
+    return base_lock_refusal(base_lock_with(text, from, to));
   };
-  EXPECT_TRUE(has(refusal("revision = 2", "revision = 1"), "locks of revision 1 have no `base`"));
-  EXPECT_TRUE(has(refusal("interpreter = \"/usr/local/bin/python3.12\"\n", ""), "go together"));
-  EXPECT_TRUE(has(refusal("/usr/local/bin/python3.12", "../python3.12"), "clean absolute path"));
-  EXPECT_TRUE(has(refusal("tar+gzip", "tar+brotli"), "no media type"));
-  EXPECT_TRUE(has(refusal("glibc = \"2.41\"", "glibc = \"new\""), "is not a version"));
-  EXPECT_TRUE(has(refusal("config-size = 1234\n", ""), "config-size"));
+  EXPECT_TRUE(says(refusal("revision = 2", "revision = 1"), "locks of revision 1 have no `base`"));
+  EXPECT_TRUE(says(refusal("interpreter = \"/usr/local/bin/python3.12\"\n", ""), "go together"));
+  EXPECT_TRUE(says(refusal("/usr/local/bin/python3.12", "../python3.12"), "clean absolute path"));
+  EXPECT_TRUE(says(refusal("tar+gzip", "tar+brotli"), "no media type"));
+  EXPECT_TRUE(says(refusal("glibc = \"2.41\"", "glibc = \"new\""), "is not a version"));
+  EXPECT_TRUE(says(refusal("config-size = 1234\n", ""), "config-size"));
 }
 
 TEST(BaseImage, DifferencesNameTheImage) {
-  const Lock before = sample();
-  Lock after = sample();
+  const Lock before = lock_on_base();
+  Lock after = lock_on_base();
   after.base->manifest = Digest::of("other");
   after.base->glibc = "2.42";
   const std::vector<std::string> lines = lock_differences(before, after);
   ASSERT_EQ(lines.size(), 2U);
-  EXPECT_TRUE(has(lines[0], "base image: ")) << lines[0];
+  EXPECT_TRUE(says(lines[0], "base image: ")) << lines[0];
   EXPECT_EQ(lines[1], "glibc: 2.41 → 2.42");
 }
 

@@ -16,7 +16,7 @@ Built built_for(const std::string& platform) {
           .layers = {{"debian:bookworm", Digest::of("base of " + platform)}}};
 }
 
-std::string refusal_of(const std::string& text) {
+std::string builds_refusal(const std::string& text) {
   try {
     parse_builds(text, "r.built");
     return {};
@@ -65,7 +65,7 @@ TEST(BuiltSet, AnIndexIsOfTheseImagesAlone) {
   EXPECT_EQ(render_builds(set), without);
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
+std::string builds_with(std::string text, std::string_view from, std::string_view to) {
   return text.replace(text.find(from), from.size(), to);
 }
 
@@ -73,18 +73,19 @@ TEST(BuiltSet, ReadsAnIndexOfRevision2) {
   BuiltSet set{{built_for("linux/amd64"), built_for("linux/arm64")}};
   EXPECT_NE(render_builds(set).find("\nrevision = 2\n"), std::string::npos);
   set.index = Digest::of("index");
-  EXPECT_EQ(parse_builds(replaced(render_builds(set), "revision = 3", "revision = 2"), "r.built"),
-            set);
+  EXPECT_EQ(
+      parse_builds(builds_with(render_builds(set), "revision = 3", "revision = 2"), "r.built"),
+      set);
 }
 
 TEST(BuiltSet, OfANewerRevisionIsKnownToHoldMore) {
   BuiltSet set{{built_for("linux/amd64"), built_for("linux/arm64")}};
   const std::string text = render_builds(set);
   const std::string part = text.substr(text.find("[others"));
-  const std::string elsewhere = replaced(part, "linux/arm64", "linux/riscv64");
-  EXPECT_EQ(refusal_of(replaced(text, "revision = 2", "revision = 2\nnews = 1")),
+  const std::string elsewhere = builds_with(part, "linux/arm64", "linux/riscv64");
+  EXPECT_EQ(builds_refusal(builds_with(text, "revision = 2", "revision = 2\nnews = 1")),
             "r.built:4:8: unknown key \"news\"\n    news = 1\n           ^");
-  const std::string newer = replaced(text, "revision = 2", "revision = 9\nnews = 1");
+  const std::string newer = builds_with(text, "revision = 2", "revision = 9\nnews = 1");
   set.newer = true;
   EXPECT_EQ(parse_builds(newer + "\n" + elsewhere, "r.built"), set);
 }
@@ -93,7 +94,7 @@ TEST(BuiltSet, RefusesWhatIsNoRecord) {
   const std::string text = render_builds({{built_for("linux/amd64"), built_for("linux/arm64")}});
   const auto with = [&](std::string_view from, std::string_view to) {
     std::string changed = text;
-    return refusal_of(changed.replace(text.find(from), from.size(), to));
+    return builds_refusal(changed.replace(text.find(from), from.size(), to));
   };
   EXPECT_NE(with("\"linux/arm64\"]", "\"linux/amd64\"]").find("does not come after"),
             std::string::npos);
@@ -138,7 +139,7 @@ TEST(BuiltSet, FactsOfEachPlatform) {
 TEST(BuiltSet, FactsThatAreNoneAreAMistakeAndNewerOnesUnknown) {
   Built built = built_for("linux/amd64");
   built.facts = "{ no JSON";
-  EXPECT_NE(refusal_of(render_built(built)).find("`facts` are no JSON"), std::string::npos);
+  EXPECT_NE(builds_refusal(render_built(built)).find("`facts` are no JSON"), std::string::npos);
   built.facts = R"({"schema": "mlenv.image-facts/2"})";
   EXPECT_EQ(recorded_facts(parse_built(render_built(built), "r.built")), std::nullopt);
 }

@@ -10,19 +10,19 @@
 namespace mlenv {
 namespace {
 
-DataFile file(const std::string& path, std::string_view content) {
+DataFile data_file(const std::string& path, std::string_view content) {
   return {path, content.size(), false, Digest::of(content)};
 }
 
 /// As somebody else may have written it.
 std::string listed(const std::vector<std::string>& paths) {
   DataList list;
-  for (const std::string& path : paths) list.files.push_back(file(path, path));
+  for (const std::string& path : paths) list.files.push_back(data_file(path, path));
   return render_data_list(list);
 }
 
 TEST(DataList, ComesBackAsItWas) {
-  DataList list{{file("a b\n", "1"), file("part/x", ""), file("z", "three")}};
+  DataList list{{data_file("a b\n", "1"), data_file("part/x", ""), data_file("z", "three")}};
   list.files[2].executable = true;
   const DataList back = parse_data_list(render_data_list(list));
   ASSERT_EQ(back.files.size(), 3U);
@@ -35,7 +35,7 @@ TEST(DataList, ComesBackAsItWas) {
 }
 
 TEST(DataList, OfOneFileIsThatFile) {
-  const DataList list{{file("", "content")}};
+  const DataList list{{data_file("", "content")}};
   EXPECT_EQ(parse_data_list(render_data_list(list)).digest(), Digest::of("content"));
   EXPECT_EQ(DataList{}.digest(), Digest::of(""));
 }

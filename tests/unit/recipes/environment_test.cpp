@@ -7,14 +7,14 @@ namespace {
 
 using What = PackageChange::What;
 
-LockedWheel wheel(const std::string& name, const std::string& version, std::uint64_t size) {
+LockedWheel sized_wheel(const std::string& name, const std::string& version, std::uint64_t size) {
   return {
       name, version, name + '-' + version + "-py3-none-any.whl", size, Digest::of(name + version),
       false};
 }
 
-LockedDeb deb(const std::string& name, const std::string& version,
-              const std::string& architecture = "amd64") {
+LockedDeb installed_deb(const std::string& name, const std::string& version,
+                        const std::string& architecture = "amd64") {
   return {name,
           version,
           architecture,
@@ -23,17 +23,19 @@ LockedDeb deb(const std::string& name, const std::string& version,
           Digest::of(name + version)};
 }
 
-Lock sample() {
+Lock environment_lock() {
   Lock lock;
   lock.request.base = "debian:bookworm";
   lock.settings.name = "train";
   lock.settings.env = {{"KEPT", "1"}, {"OLD", "x"}};
-  lock.debs = {deb("git", "1:2.39.5-0+deb12u2"), deb("libc6", "2.36-9+deb12u13")};
-  lock.wheels = {wheel("numpy", "2.4.6", 16), wheel("six", "1.16", 11), wheel("torch", "2.9.0", 9)};
+  lock.debs = {installed_deb("git", "1:2.39.5-0+deb12u2"),
+               installed_deb("libc6", "2.36-9+deb12u13")};
+  lock.wheels = {sized_wheel("numpy", "2.4.6", 16), sized_wheel("six", "1.16", 11),
+                 sized_wheel("torch", "2.9.0", 9)};
   return lock;
 }
 
-std::string told(const std::vector<PackageChange>& changes) {
+std::string told_changes(const std::vector<PackageChange>& changes) {
   std::string text;
   for (const PackageChange& one : changes) {
     text += one.either().name + ' ' + std::string(name_of(one.what)) + '\n';
@@ -42,48 +44,49 @@ std::string told(const std::vector<PackageChange>& changes) {
 }
 
 TEST(Environment, EqualLocksDoNotDiffer) {
-  EXPECT_TRUE(diff_locks(sample(), sample()).empty());
-  EXPECT_EQ(fetch_between(sample(), sample()).packages, 0U);
+  EXPECT_TRUE(diff_locks(environment_lock(), environment_lock()).empty());
+  EXPECT_EQ(fetch_between(environment_lock(), environment_lock()).packages, 0U);
 }
 
 TEST(Environment, TellsUpgradesFromDowngradesAsEachWorldOrdersThem) {
-  Lock to = sample();
+  Lock to = environment_lock();
   // An older upstream under a newer epoch, and a pre-release under Debian's tilde.
-  to.debs = {deb("git", "2:1.0"), deb("libc6", "2.36-9+deb12u13~rc1")};
-  to.wheels = {wheel("numpy", "2.10.0", 17), wheel("six", "1.16rc1", 11),
-               wheel("torch", "2.9.0.post1", 9)};
-  const EnvironmentDiff diff = diff_locks(sample(), to);
-  EXPECT_EQ(told(diff.debs), "git upgraded\nlibc6 downgraded\n");
-  EXPECT_EQ(told(diff.wheels), "numpy upgraded\nsix downgraded\ntorch upgraded\n");
+  to.debs = {installed_deb("git", "2:1.0"), installed_deb("libc6", "2.36-9+deb12u13~rc1")};
+  to.wheels = {sized_wheel("numpy", "2.10.0", 17), sized_wheel("six", "1.16rc1", 11),
+               sized_wheel("torch", "2.9.0.post1", 9)};
+  const EnvironmentDiff diff = diff_locks(environment_lock(), to);
+  EXPECT_EQ(told_changes(diff.debs), "git upgraded\nlibc6 downgraded\n");
+  EXPECT_EQ(told_changes(diff.wheels), "numpy upgraded\nsix downgraded\ntorch upgraded\n");
 }
 
 TEST(Environment, TellsAddedRemovedAndOtherBytes) {
-  Lock to = sample();
+  Lock to = environment_lock();
   to.wheels[0].digest = Digest::of("another build");
-  to.wheels[1] = wheel("sympy", "1.14", 62);
+  to.wheels[1] = sized_wheel("sympy", "1.14", 62);
   to.wheels[2].requested = true;
   to.debs.pop_back();
-  const EnvironmentDiff diff = diff_locks(sample(), to);
-  EXPECT_EQ(told(diff.wheels), "numpy other-bytes\nsix removed\nsympy added\ntorch other-record\n");
-  EXPECT_EQ(told(diff.debs), "libc6 removed\n");
-  const Fetch fetch = fetch_between(sample(), to);
+  const EnvironmentDiff diff = diff_locks(environment_lock(), to);
+  EXPECT_EQ(told_changes(diff.wheels),
+            "numpy other-bytes\nsix removed\nsympy added\ntorch other-record\n");
+  EXPECT_EQ(told_changes(diff.debs), "libc6 removed\n");
+  const Fetch fetch = fetch_between(environment_lock(), to);
   EXPECT_EQ(fetch.packages, 2U);
   EXPECT_EQ(fetch.bytes, 16U + 62U);
 }
 
 TEST(Environment, APackageForEveryMachineIsReplacedByOneForThisMachine) {
-  Lock to = sample();
-  to.debs[0] = deb("git", "1:2.40", "all");
-  EXPECT_EQ(told(diff_locks(sample(), to).debs), "git upgraded\n");
+  Lock to = environment_lock();
+  to.debs[0] = installed_deb("git", "1:2.40", "all");
+  EXPECT_EQ(told_changes(diff_locks(environment_lock(), to).debs), "git upgraded\n");
 }
 
 TEST(Environment, TellsValues) {
-  Lock to = sample();
+  Lock to = environment_lock();
   to.settings.env = {{"KEPT", "2"}, {"NEW", ""}};
   to.settings.sources = Digest::of("sources");
   to.settings.command = {"sh", "-c", "a, b"};
   to.cuda = LockedCuda{.release = "13.0", .min_driver = "580"};
-  Lock from = sample();
+  Lock from = environment_lock();
   from.settings.command = {"sh", "-c", "a", "b"};
   const ValueChanges expected = {
       {"command", "sh` `-c` `a` `b", "sh` `-c` `a, b"},
@@ -133,14 +136,16 @@ TEST(Environment, ReadsTheFilesOfAnImage) {
   EXPECT_EQ(found.wheels[1].version, "4.15.0");
 
   Lock lock;
-  lock.debs = {deb("python3", "3.11.2-1+b1"), deb("python3.11-minimal", "3.11.2-6+deb12u6"),
-               deb("tzdata", "2025b", "all")};
-  lock.wheels = {wheel("nvidia-cuda-runtime", "13.0.96", 1), wheel("typing-extensions", "4.15", 1)};
+  lock.debs = {installed_deb("python3", "3.11.2-1+b1"),
+               installed_deb("python3.11-minimal", "3.11.2-6+deb12u6"),
+               installed_deb("tzdata", "2025b", "all")};
+  lock.wheels = {sized_wheel("nvidia-cuda-runtime", "13.0.96", 1),
+                 sized_wheel("typing-extensions", "4.15", 1)};
   EXPECT_TRUE(diff_environments(environment_of(lock), found).empty());
   lock.wheels.pop_back();
   lock.wheels[0].version = "12.9.79";
   const EnvironmentDiff diff = diff_environments(environment_of(lock), found);
-  EXPECT_EQ(told(diff.wheels), "nvidia-cuda-runtime upgraded\ntyping-extensions added\n");
+  EXPECT_EQ(told_changes(diff.wheels), "nvidia-cuda-runtime upgraded\ntyping-extensions added\n");
   ASSERT_EQ(diff.values.size(), 2U);
   EXPECT_EQ(diff.values[0], (ValueChange{"cuda", "12.9", "13.0"}));
 }
@@ -155,8 +160,8 @@ TEST(Environment, PairsPackagesThatAreThereTwice) {
   };
   EXPECT_TRUE(diff_environments(with("24.0", "25.1"), with("25.1", "24.0")).empty());
   const EnvironmentDiff diff = diff_environments(with("24.0", "25.1"), with("24.0", "24.0"));
-  EXPECT_EQ(told(diff.wheels), "pip removed\n");
-  EXPECT_EQ(told(diff_environments(with("24.0", "25.1"), with("24.0", "26.0")).wheels),
+  EXPECT_EQ(told_changes(diff.wheels), "pip removed\n");
+  EXPECT_EQ(told_changes(diff_environments(with("24.0", "25.1"), with("24.0", "26.0")).wheels),
             "pip upgraded\n");
 }
 

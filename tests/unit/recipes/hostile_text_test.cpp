@@ -13,7 +13,7 @@ namespace mlenv {
 namespace {
 
 constexpr std::size_t kReadable = 8000;  // twenty mistakes with their lines
-constexpr std::string_view kHead = "name: a\nbase: debian:bookworm\n";
+constexpr std::string_view kHostileHead = "name: a\nbase: debian:bookworm\n";
 
 std::string repeated(std::string_view part, std::size_t count) {
   std::string text;
@@ -23,7 +23,7 @@ std::string repeated(std::string_view part, std::size_t count) {
 
 /// The code, `read` where there is no error. Whatever is said must fit on a screen.
 template <typename Read>
-std::string outcome(Read&& read) {
+std::string read_outcome(Read&& read) {
   try {
     read();
     return "read";
@@ -35,11 +35,11 @@ std::string outcome(Read&& read) {
 }
 
 std::string recipe(const std::string& rest) {
-  return outcome([&] { (void)parse_recipe(std::string(kHead) + rest, "r.yaml"); });
+  return read_outcome([&] { (void)parse_recipe(std::string(kHostileHead) + rest, "r.yaml"); });
 }
 
 std::string lock(const std::string& text) {
-  return outcome([&] { (void)parse_lock(text, "r.lock"); });
+  return read_outcome([&] { (void)parse_lock(text, "r.lock"); });
 }
 
 TEST(HostileRecipe, NestingIsBounded) {

@@ -27,7 +27,7 @@ bool left_out(std::string_view lines, std::string_view path) {
   return fate_of(IgnoreRules::parse(lines, ".mlenvignore"), path).left_out();
 }
 
-std::string mistakes(std::string_view lines) {
+std::string ignore_mistakes(std::string_view lines) {
   try {
     IgnoreRules::parse(lines, ".mlenvignore");
     return {};
@@ -38,14 +38,14 @@ std::string mistakes(std::string_view lines) {
   }
 }
 
-struct Case {
+struct PatternCase {
   std::string_view pattern;
   std::string_view path;
   bool expected;
 };
 
 TEST(IgnorePattern, IsGosFilepathMatch) {
-  const Case cases[] = {
+  const PatternCase cases[] = {
       {"train.py", "train.py", true},
       {"train.py", "src/train.py", false},
       {"train.py", "trainXpy", false},
@@ -76,13 +76,13 @@ TEST(IgnorePattern, IsGosFilepathMatch) {
       {"a.(b)|{c}+^$", "a.(b)|{c}+^$", true},
       {"\xff*", "\xff\xfe", true},
   };
-  for (const Case& one : cases) {
+  for (const PatternCase& one : cases) {
     EXPECT_EQ(matches(one.pattern, one.path), one.expected) << one.pattern << " " << one.path;
   }
 }
 
 TEST(IgnorePattern, TwoStarsAreAnyNumberOfFolders) {
-  const Case cases[] = {
+  const PatternCase cases[] = {
       {"**", "a", true},
       {"**", "a/b/c", true},
       {"**/x", "x", true},
@@ -110,7 +110,7 @@ TEST(IgnorePattern, TwoStarsAreAnyNumberOfFolders) {
       {"a/*/**", "a/b", false},
       {"a/*/**", "a/b/c", true},
   };
-  for (const Case& one : cases) {
+  for (const PatternCase& one : cases) {
     EXPECT_EQ(matches(one.pattern, one.path), one.expected) << one.pattern << " " << one.path;
   }
 }
@@ -211,7 +211,7 @@ TEST(Ignore, SaysWhichNamesAreSecrets) {
 }
 
 TEST(Ignore, ShowsEveryMistakeAtItsPlace) {
-  EXPECT_EQ(mistakes("ok\n  [a\n!\nb\\\n[z-a]\n[]a]\n[x-]\n"),
+  EXPECT_EQ(ignore_mistakes("ok\n  [a\n!\nb\\\n[z-a]\n[]a]\n[x-]\n"),
             ".mlenvignore:2:3: `[a` is no pattern: `[` has no `]`\n"
             "      [a\n"
             "      ^\n"

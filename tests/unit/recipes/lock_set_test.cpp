@@ -7,14 +7,14 @@
 namespace mlenv {
 namespace {
 
-LockedDeb deb(const std::string& name, const std::string& architecture,
-              const std::string& version = "1") {
+LockedDeb pooled_deb(const std::string& name, const std::string& architecture,
+                     const std::string& version = "1") {
   const std::string file = name + "_" + version + "_" + architecture + ".deb";
   return {name, version, architecture, "pool/main/" + file, 10, Digest::of(file)};
 }
 
-LockedWheel wheel(const std::string& name, const std::string& tags,
-                  const std::string& version = "1") {
+LockedWheel tagged_wheel(const std::string& name, const std::string& tags,
+                         const std::string& version = "1") {
   const std::string file = name + "-" + version + "-" + tags + ".whl";
   return {name, version, file, 10, Digest::of(file), false};
 }
@@ -31,13 +31,13 @@ Lock lock_for(const std::string& platform) {
   lock.distribution = "debian";
   lock.suite = "bookworm";
   lock.python = "3.11.2";
-  lock.debs = {deb("adduser", "all"), deb("libc6", arm ? "arm64" : "amd64"),
-               deb("tzdata", "all", arm ? "2" : "1")};
-  if (!arm) lock.debs.push_back(deb("zz-tools", "all"));
+  lock.debs = {pooled_deb("adduser", "all"), pooled_deb("libc6", arm ? "arm64" : "amd64"),
+               pooled_deb("tzdata", "all", arm ? "2" : "1")};
+  if (!arm) lock.debs.push_back(pooled_deb("zz-tools", "all"));
   const std::string machine = arm ? "aarch64" : "x86_64";
-  lock.wheels = {wheel("idna", "py3-none-any"),
-                 wheel("numpy", "cp311-cp311-manylinux_2_28_" + machine)};
-  if (!arm) lock.wheels.push_back(wheel("tools", "py3-none-any"));
+  lock.wheels = {tagged_wheel("idna", "py3-none-any"),
+                 tagged_wheel("numpy", "cp311-cp311-manylinux_2_28_" + machine)};
+  if (!arm) lock.wheels.push_back(tagged_wheel("tools", "py3-none-any"));
   return lock;
 }
 
@@ -49,13 +49,13 @@ std::size_t count_of(const std::string& text, std::string_view part) {
   return count;
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
+std::string locks_with(std::string text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-std::string refusal_of(const std::string& text) {
+std::string locks_refusal(const std::string& text) {
   try {
     parse_locks(text, "r.lock");
     return {};
@@ -80,7 +80,7 @@ TEST(LockSet, OfTwoSurvivesWritingAndReading) {
   EXPECT_NE(text.find("revision = 2\n"), std::string::npos);
   EXPECT_EQ(parse_lock(text, "r.lock"), both().locks.front()) << "as it would be alone";
   const std::string checksum = "checksum = \"" + locks_digest(both()).hex() + "\"\n";
-  EXPECT_EQ(locks_digest(both()), Digest::of(replaced(text, checksum, "")));
+  EXPECT_EQ(locks_digest(both()), Digest::of(locks_with(text, checksum, "")));
 }
 
 TEST(LockSet, WhatIsTheSameStandsThereOnce) {
@@ -130,7 +130,7 @@ wheels = [
 TEST(LockSet, AWheelThatWasBuiltBelongsToItsOwnLock) {
   LockSet set = both();
   Lock& first = set.locks[0];
-  first.build_wheels = {wheel("setuptools", "py3-none-any")};
+  first.build_wheels = {tagged_wheel("setuptools", "py3-none-any")};
   first.sources = {
       {"idna", "1", "idna-1.tar.gz", 5, Digest::of("source"), {first.build_wheels[0].file}}};
   first.revision = least_revision(first);
@@ -142,7 +142,7 @@ TEST(LockSet, AWheelThatWasBuiltBelongsToItsOwnLock) {
 TEST(LockSet, RefusesWhatDoesNotFitTogether) {
   const std::string text = render_locks(both());
   const auto expect = [&](std::string_view from, std::string_view to, std::string_view words) {
-    const std::string said = refusal_of(replaced(text, from, to));
+    const std::string said = locks_refusal(locks_with(text, from, to));
     EXPECT_NE(said.find(words), std::string::npos) << said;
   };
   expect("size = 10", "size = 11", "edited or merged by hand");
@@ -154,20 +154,20 @@ TEST(LockSet, RefusesWhatDoesNotFitTogether) {
   expect("architecture = \"arm64\"", "architecture = \"amd64\"",
          "the lock's `platform` is linux/arm64");
   const std::string mips = "\n[others.\"linux/mips\".resolved]\nsuite = \"bookworm\"\n";
-  EXPECT_NE(refusal_of(text + mips).find("unknown platform \"linux/mips\""), std::string::npos);
+  EXPECT_NE(locks_refusal(text + mips).find("unknown platform \"linux/mips\""), std::string::npos);
   EXPECT_EQ(
-      parse_locks(replaced(text, "revision = 2", "revision = 9") + mips, "r.lock").platforms(),
+      parse_locks(locks_with(text, "revision = 2", "revision = 9") + mips, "r.lock").platforms(),
       "linux/amd64, linux/arm64")
       << "a newer mlenv's";
   const std::string none = text.substr(0, text.find("\n[others."));
-  EXPECT_NE(refusal_of(none + "\n[others]\n").find("`others` holds no platform"),
+  EXPECT_NE(locks_refusal(none + "\n[others]\n").find("`others` holds no platform"),
             std::string::npos);
 }
 
 TEST(LockSet, DifferencesSayForWhichPlatform) {
   LockSet to = both();
-  for (Lock& lock : to.locks) lock.wheels[0] = wheel("idna", "py3-none-any", "2");
-  to.locks[1].debs[1] = deb("libc6", "arm64", "3");
+  for (Lock& lock : to.locks) lock.wheels[0] = tagged_wheel("idna", "py3-none-any", "2");
+  to.locks[1].debs[1] = pooled_deb("libc6", "arm64", "3");
   EXPECT_EQ(lock_set_differences(both(), to),
             (std::vector<std::string>{"idna 1 → 2", "linux/arm64: libc6 1 → 3"}));
   EXPECT_TRUE(lock_set_differences(to, to).empty());

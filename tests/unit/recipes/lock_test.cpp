@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
 
-Lock sample() {
+Lock sample_lock() {
   Lock lock;
   lock.epoch = 1700000000;
   lock.request = {.base = "debian:bookworm",
@@ -52,18 +53,14 @@ Lock sample() {
   return lock;
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
+std::string text_with(std::string text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// Code and message of a refused lock; empty when it is read.
-std::string refusal_of(std::string_view text) {
+std::string lock_refusal(std::string_view text) {
   try {
     parse_lock(text, "r.lock");
     return {};
@@ -74,8 +71,8 @@ std::string refusal_of(std::string_view text) {
 }
 
 TEST(Lock, ANewerRevisionOnlyForWhatNeedsIt) {
-  EXPECT_EQ(least_revision(sample()), 1);
-  Lock own_python = sample();
+  EXPECT_EQ(least_revision(sample_lock()), 1);
+  Lock own_python = sample_lock();
   own_python.request.interpreter = Digest::of("python").hex();
   own_python.interpreter = LockedPython{.version = "3.11.2",
                                         .file = "cpython.tar.gz",
@@ -87,30 +84,30 @@ TEST(Lock, ANewerRevisionOnlyForWhatNeedsIt) {
   EXPECT_EQ(parse_lock(text, "r.lock"), own_python);
   EXPECT_EQ(render_lock(parse_lock(text, "r.lock")), text);
   own_python.interpreter->version = "3.12.1";
-  EXPECT_TRUE(has(refusal_of(render_lock(own_python)), "`interpreter` is not of the version"));
+  EXPECT_TRUE(says(lock_refusal(render_lock(own_python)), "`interpreter` is not of the version"));
 
-  Lock elsewhere = sample();
+  Lock elsewhere = sample_lock();
   elsewhere.debs[0].path = "dists/bookworm/pool/git_1_amd64.deb";
-  EXPECT_TRUE(has(refusal_of(render_lock(elsewhere)), "is not a path like `pool/"));
+  EXPECT_TRUE(says(lock_refusal(render_lock(elsewhere)), "is not a path like `pool/"));
   elsewhere.revision = least_revision(elsewhere);
   EXPECT_EQ(elsewhere.revision, 2);
   EXPECT_EQ(parse_lock(render_lock(elsewhere), "r.lock"), elsewhere);
 }
 
 TEST(Lock, SurvivesWritingAndReading) {
-  const Lock lock = sample();
+  const Lock lock = sample_lock();
   const std::string text = render_lock(lock);
   EXPECT_EQ(parse_lock(text, "r.lock"), lock);
   EXPECT_EQ(render_lock(parse_lock(text, "r.lock")), text);
   EXPECT_TRUE(text.ends_with("]\n"));
   const std::string checksum = "checksum = \"" + lock_digest(lock).hex() + "\"\n";
-  EXPECT_EQ(lock_digest(lock), Digest::of(replaced(text, checksum, "")));
+  EXPECT_EQ(lock_digest(lock), Digest::of(text_with(text, checksum, "")));
   EXPECT_EQ(lock.python_minor(), "3.11");
 }
 
 // Golden: a change here changes every lock digest, and so what images record.
 TEST(Lock, HasStableText) {
-  Lock lock = sample();
+  Lock lock = sample_lock();
   lock.settings.env.clear();
   lock.wheels.pop_back();
   EXPECT_EQ(render_lock(lock),
@@ -154,10 +151,10 @@ wheels = [
 }
 
 TEST(Lock, WhatIsAskedOfCudaTakesRevisionTwo) {
-  Lock lock = sample();
+  Lock lock = sample_lock();
   const std::string plain = render_lock(lock);
   for (const char* word : {"driver = \">", "gpus", "libraries", "cudnn", "nccl", "architectures"}) {
-    EXPECT_FALSE(has(plain, word)) << word;
+    EXPECT_FALSE(says(plain, word)) << word;
   }
   lock.revision = Lock::kWholeRecipe;
   lock.request.driver = ">=580";
@@ -167,17 +164,17 @@ TEST(Lock, WhatIsAskedOfCudaTakesRevisionTwo) {
   lock.cuda->nccl = "2.30.7";
   lock.cuda->architectures = {"sm_80", "compute_90"};
   const std::string text = render_lock(lock);
-  EXPECT_TRUE(has(text, "revision = 2\n"));
-  EXPECT_TRUE(has(text,
-                  "cuda = \"13.0\"\ndriver = \">=580\"\ngpus = [\"sm_80\", \"sm_90\"]\n"
-                  "libraries = [\"cudnn 9.*\", \"nvcc\"]\n"));
-  EXPECT_TRUE(has(text,
-                  "min-driver = \"580\"\ncudnn = \"9.24.0.43\"\nnccl = \"2.30.7\"\n"
-                  "architectures = [\"sm_80\", \"compute_90\"]\n"));
+  EXPECT_TRUE(says(text, "revision = 2\n"));
+  EXPECT_TRUE(says(text,
+                   "cuda = \"13.0\"\ndriver = \">=580\"\ngpus = [\"sm_80\", \"sm_90\"]\n"
+                   "libraries = [\"cudnn 9.*\", \"nvcc\"]\n"));
+  EXPECT_TRUE(says(text,
+                   "min-driver = \"580\"\ncudnn = \"9.24.0.43\"\nnccl = \"2.30.7\"\n"
+                   "architectures = [\"sm_80\", \"compute_90\"]\n"));
   EXPECT_EQ(parse_lock(text, "r.lock"), lock);
-  EXPECT_TRUE(has(refusal_of(replaced(text, "\"compute_90\"", "\"H100\"")),
-                  "\"H100\" is not a GPU architecture"));
-  const std::vector<std::string> lines = lock_differences(sample(), lock);
+  EXPECT_TRUE(says(lock_refusal(text_with(text, "\"compute_90\"", "\"H100\"")),
+                   "\"H100\" is not a GPU architecture"));
+  const std::vector<std::string> lines = lock_differences(sample_lock(), lock);
   EXPECT_EQ(lines, (std::vector<std::string>{
                        "requested driver: none → >=580", "requested gpus: none → sm_80, sm_90",
                        "requested libraries: none → cudnn 9.*, nvcc", "cudnn: none → 9.24.0.43",
@@ -185,28 +182,29 @@ TEST(Lock, WhatIsAskedOfCudaTakesRevisionTwo) {
 }
 
 TEST(Lock, RefusesWhatItDoesNotKnow) {
-  const std::string text = render_lock(sample());
-  EXPECT_EQ(refusal_of(replaced(text, "epoch = ", "extra = 1\nepoch = ")).substr(0, 38),
+  const std::string text = render_lock(sample_lock());
+  EXPECT_EQ(lock_refusal(text_with(text, "epoch = ", "extra = 1\nepoch = ")).substr(0, 38),
             "lock-invalid r.lock:6:9: unknown key \"");
-  EXPECT_NE(refusal_of(replaced(text, "epoch =", "epohc =")).find("did you mean `epoch`?"),
+  EXPECT_NE(lock_refusal(text_with(text, "epoch =", "epohc =")).find("did you mean `epoch`?"),
             std::string::npos);
-  EXPECT_NE(refusal_of(replaced(text, ", requested = true", ", requsted = true")), "");
+  EXPECT_NE(lock_refusal(text_with(text, ", requested = true", ", requsted = true")), "");
 }
 
 TEST(Lock, NewerRevisionIsReadAndNewerVersionRefused) {
-  std::string text = replaced(render_lock(sample()), "revision = 1", "revision = 7\nnews = [1]");
-  text = replaced(text, ", requested = true", ", requested = true, colour = \"red\"");
-  Lock expected = sample();
+  std::string text =
+      text_with(render_lock(sample_lock()), "revision = 1", "revision = 7\nnews = [1]");
+  text = text_with(text, ", requested = true", ", requested = true, colour = \"red\"");
+  Lock expected = sample_lock();
   expected.revision = 7;
   EXPECT_EQ(parse_lock(text, "r.lock"), expected);
-  EXPECT_EQ(refusal_of(replaced(text, "version = 1", "version = 2")),
+  EXPECT_EQ(lock_refusal(text_with(text, "version = 1", "version = 2")),
             "lock-newer `r.lock` has format version 2, this mlenv reads 1");
 }
 
 TEST(Lock, RefusesBadValuesWithTheirPlace) {
-  const std::string text = render_lock(sample());
+  const std::string text = render_lock(sample_lock());
   const auto bad = [&](std::string_view from, std::string_view to) {
-    std::string refused = refusal_of(replaced(text, from, to));
+    std::string refused = lock_refusal(text_with(text, from, to));
     EXPECT_TRUE(refused.starts_with("lock-invalid r.lock:")) << to << ": " << refused;
     return refused;
   };
@@ -238,7 +236,7 @@ TEST(Lock, RefusesBadValuesWithTheirPlace) {
 }
 
 TEST(Lock, OrderDoesNotMatter) {
-  Lock lock = sample();
+  Lock lock = sample_lock();
   lock.revision = 0;
   Lock other = lock;
   std::swap(other.wheels[0], other.wheels[1]);
@@ -246,66 +244,66 @@ TEST(Lock, OrderDoesNotMatter) {
 }
 
 /// As older versions wrote it.
-std::string without_checksum(Lock lock) {
+std::string lock_without_checksum(Lock lock) {
   lock.revision = 0;
   return render_lock(lock);
 }
 
 TEST(Lock, ChecksumShowsEditsOfTheContentAlone) {
-  const Lock lock = sample();
+  const Lock lock = sample_lock();
   const std::string text = render_lock(lock);
-  EXPECT_EQ(parse_lock("# a comment\n" + replaced(text, "\n[request]", "\n\n[request]"), "r.lock"),
+  EXPECT_EQ(parse_lock("# a comment\n" + text_with(text, "\n[request]", "\n\n[request]"), "r.lock"),
             lock);
   for (const auto& [from, to] :
        {std::pair{"cp311-cp311-manylinux_2_27_", "py3-none-manylinux_2_27_"},
         std::pair{"size = 16,", "size = 17,"}, std::pair{", requested = true", ""},
         std::pair{"epoch = 1", "epoch = 2"}}) {
-    EXPECT_TRUE(has(refusal_of(replaced(text, from, to)),
-                    "r.lock:4:12: the lock was edited or merged by hand"))
+    EXPECT_TRUE(says(lock_refusal(text_with(text, from, to)),
+                     "r.lock:4:12: the lock was edited or merged by hand"))
         << to;
   }
   const std::string checksum = "checksum = \"" + lock_digest(lock).hex() + "\"\n";
-  EXPECT_TRUE(has(refusal_of(replaced(text, checksum, "")), "`checksum` is missing"));
+  EXPECT_TRUE(says(lock_refusal(text_with(text, checksum, "")), "`checksum` is missing"));
 }
 
 TEST(Lock, OlderOnesHaveNoChecksum) {
-  Lock lock = sample();
-  const std::string text = without_checksum(lock);
-  EXPECT_FALSE(has(text, "checksum"));
+  Lock lock = sample_lock();
+  const std::string text = lock_without_checksum(lock);
+  EXPECT_FALSE(says(text, "checksum"));
   lock.revision = 0;
   EXPECT_EQ(parse_lock(text, "r.lock"), lock);
   EXPECT_EQ(lock_digest(lock), Digest::of(text));
 }
 
 TEST(Lock, PartsMustNotContradictEachOther) {
-  const std::string text = without_checksum(sample());
+  const std::string text = lock_without_checksum(sample_lock());
   const auto refused = [&](std::string_view from, std::string_view to) {
-    return refusal_of(replaced(text, from, to));
+    return lock_refusal(text_with(text, from, to));
   };
-  EXPECT_TRUE(has(refused("linux/amd64", "linux/arm64"),
-                  "`git` is for amd64, the lock's `platform` is linux/arm64"));
-  EXPECT_TRUE(has(refused("cp311-manylinux_2_27_x86_64", "cp311-manylinux_2_27_aarch64"),
-                  "for another machine than the lock's `platform`, which is linux/amd64"));
-  EXPECT_TRUE(has(refused("version = \"2.4.6\"", "version = \"2.4.7\""),
-                  "this file is of version 2.4.6, not of 2.4.7"));
-  EXPECT_TRUE(has(refused("\"numpy-2.4.6", "\"numpi-2.4.6"), "of `numpi`, not of `numpy`"));
-  EXPECT_TRUE(has(refused("manylinux_2_27_x86_64.whl", "whl.whl"), "another machine"));
-  EXPECT_TRUE(
-      has(refused("-cp311-cp311-manylinux_2_27_x86_64.whl", ".whl"), "is not the name of a wheel"));
+  EXPECT_TRUE(says(refused("linux/amd64", "linux/arm64"),
+                   "`git` is for amd64, the lock's `platform` is linux/arm64"));
+  EXPECT_TRUE(says(refused("cp311-manylinux_2_27_x86_64", "cp311-manylinux_2_27_aarch64"),
+                   "for another machine than the lock's `platform`, which is linux/amd64"));
+  EXPECT_TRUE(says(refused("version = \"2.4.6\"", "version = \"2.4.7\""),
+                   "this file is of version 2.4.6, not of 2.4.7"));
+  EXPECT_TRUE(says(refused("\"numpy-2.4.6", "\"numpi-2.4.6"), "of `numpi`, not of `numpy`"));
+  EXPECT_TRUE(says(refused("manylinux_2_27_x86_64.whl", "whl.whl"), "another machine"));
+  EXPECT_TRUE(says(refused("-cp311-cp311-manylinux_2_27_x86_64.whl", ".whl"),
+                   "is not the name of a wheel"));
   // The same version in another spelling.
   for (const auto& [file, version] :
        {std::pair{"2.4.6_1", "2.4.6.post1"}, std::pair{"2.4.6+CU_1", "2.4.6+cu.1"},
         std::pair{"2.4.6.0", "2.4.6"}, std::pair{"2.4.6", "2.4.6.0"}}) {
-    const std::string other = replaced(text, "numpy-2.4.6", std::string("numpy-") + file);
-    EXPECT_EQ(refusal_of(replaced(other, "version = \"2.4.6\"",
-                                  std::string("version = \"") + version + '"')),
+    const std::string other = text_with(text, "numpy-2.4.6", std::string("numpy-") + file);
+    EXPECT_EQ(lock_refusal(text_with(other, "version = \"2.4.6\"",
+                                     std::string("version = \"") + version + '"')),
               "")
         << file;
   }
 }
 
 TEST(Lock, DamageIsShownWithPlaceAndHint) {
-  const std::string text = render_lock(sample());
+  const std::string text = render_lock(sample_lock());
   const auto shown = [](const std::string& damaged) -> std::string {
     try {
       parse_lock(damaged, "r.lock");
@@ -316,20 +314,20 @@ TEST(Lock, DamageIsShownWithPlaceAndHint) {
     }
   };
   EXPECT_EQ(shown(""), "r.lock:1:1: the file is empty");
-  EXPECT_EQ(shown(replaced(text, "revision = 1\n", "revision = 1\nrevision = 1\n")),
+  EXPECT_EQ(shown(text_with(text, "revision = 1\n", "revision = 1\nrevision = 1\n")),
             "r.lock:4:12: `revision` is given twice\n    revision = 1\n               ^");
   EXPECT_EQ(shown("<<<<<<< HEAD\n" + text),
             "r.lock:1:1: git left its conflict marker `<<<<<<<` here\n    <<<<<<< HEAD\n    ^");
-  EXPECT_TRUE(has(shown(text.substr(0, text.size() - 3)), "the file ends in the middle"));
+  EXPECT_TRUE(says(shown(text.substr(0, text.size() - 3)), "the file ends in the middle"));
   EXPECT_TRUE(
-      has(shown(replaced(text, "platform = \"linux/amd64\"", "platform = \"linux")),
-          "a text has no closing quote, or holds control characters\n    platform = \"linux\n"));
-  EXPECT_TRUE(has(shown(replaced(text, "epoch = ", "epoch ")), "r.lock:6:"));
-  EXPECT_TRUE(has(shown(replaced(text, "},\n]", "}\n")), "missing"));
+      says(shown(text_with(text, "platform = \"linux/amd64\"", "platform = \"linux")),
+           "a text has no closing quote, or holds control characters\n    platform = \"linux\n"));
+  EXPECT_TRUE(says(shown(text_with(text, "epoch = ", "epoch ")), "r.lock:6:"));
+  EXPECT_TRUE(says(shown(text_with(text, "},\n]", "}\n")), "missing"));
 }
 
 TEST(Lock, TellsDifferences) {
-  const Lock from = sample();
+  const Lock from = sample_lock();
   Lock to = from;
   EXPECT_TRUE(lock_differences(from, to).empty());
   to.request.packages = {"numpy", "scipy"};
@@ -376,14 +374,15 @@ TEST(Built, SurvivesWritingAndReading) {
               .layers = {{"debian:bookworm", Digest::of("a")}, {"torch 2", Digest::of("b")}}};
   EXPECT_EQ(parse_built(render_built(built), "r.built"), built);
   const std::string text = render_built(built);
-  EXPECT_THROW(parse_built(replaced(text, "image = ", "imgae = "), "r.built"), Error);
-  EXPECT_THROW(parse_built(replaced(text, Digest::of("b").hex(), "b"), "r.built"), Error);
+  EXPECT_THROW(parse_built(text_with(text, "image = ", "imgae = "), "r.built"), Error);
+  EXPECT_THROW(parse_built(text_with(text, Digest::of("b").hex(), "b"), "r.built"), Error);
   EXPECT_EQ(text.find("files"), std::string::npos);
-  EXPECT_EQ(parse_built(replaced(text, "revision = 1", "revision = 0"), "r.built"), built);
+  EXPECT_EQ(parse_built(text_with(text, "revision = 1", "revision = 0"), "r.built"), built);
   built.files = Digest::of("files");
   EXPECT_EQ(parse_built(render_built(built), "r.built"), built);
   EXPECT_THROW(
-      parse_built(replaced(render_built(built), Digest::of("files").hex(), "f"), "r.built"), Error);
+      parse_built(text_with(render_built(built), Digest::of("files").hex(), "f"), "r.built"),
+      Error);
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 namespace mlenv {
 namespace {
 
-using Use = RegistryMirror::Use;
-
 TEST(MachineConfig, MirrorsAndSnapshots) {
   const MachineConfig config = parse_config(
       "mirrors:\n"
@@ -21,8 +19,9 @@ TEST(MachineConfig, MirrorsAndSnapshots) {
   ASSERT_EQ(config.mirrors.size(), 2U);
   EXPECT_EQ(config.mirrors[0].prefix, "r.example");
   EXPECT_EQ(config.mirrors[0].mirrors,
-            (std::vector<RegistryMirror>{{"near.example:5000/proxy", false, false, Use::all},
-                                         {"plain.example", false, true, Use::all}}));
+            (std::vector<RegistryMirror>{
+                {"near.example:5000/proxy", false, false, RegistryMirror::Use::all},
+                {"plain.example", false, true, RegistryMirror::Use::all}}));
   EXPECT_EQ(config.mirrors[1].mirrors.at(0).location, "bare.example");
   EXPECT_EQ(config.snapshots, std::vector<std::string>{"https://snapshot.example/{sha256}"});
   EXPECT_EQ(config.cuda_index, "https://mirror.example/cuda");
@@ -103,12 +102,12 @@ TEST(MachineConfig, RegistriesConf) {
   ASSERT_EQ(rules.size(), 3U);
   EXPECT_EQ(rules[0].prefix, "r.example/team");
   EXPECT_EQ(rules[0].location, "other.example/team");
-  EXPECT_EQ(rules[0].mirrors,
-            (std::vector<RegistryMirror>{{"near.example", true, false, Use::all},
-                                         {"tags.example", false, false, Use::tags}}));
+  EXPECT_EQ(rules[0].mirrors, (std::vector<RegistryMirror>{
+                                  {"near.example", true, false, RegistryMirror::Use::all},
+                                  {"tags.example", false, false, RegistryMirror::Use::tags}}));
   EXPECT_TRUE(rules[1].blocked);
   EXPECT_EQ(rules[1].location, "");
-  EXPECT_EQ(rules[2].mirrors.at(0).use, Use::digests);
+  EXPECT_EQ(rules[2].mirrors.at(0).use, RegistryMirror::Use::digests);
   EXPECT_EQ(code_of([] { parse_registries_conf("[[registry]]\nblocked = true\n", "r.conf"); }),
             "config-invalid");
   EXPECT_EQ(code_of([] { parse_registries_conf("[[registry\n", "r.conf"); }), "config-invalid");
@@ -136,9 +135,10 @@ TEST(MachineConfig, HostsToml) {
   EXPECT_EQ(rule.prefix, "r.example");
   EXPECT_EQ(rule.location, "");
   EXPECT_EQ(rule.mirrors,
-            (std::vector<RegistryMirror>{{"z.example", false, false, Use::all},
-                                         {"b.example:5000", false, true, Use::digests},
-                                         {"harbor.example/proxy", false, false, Use::all, true}}));
+            (std::vector<RegistryMirror>{
+                {"z.example", false, false, RegistryMirror::Use::all},
+                {"b.example:5000", false, true, RegistryMirror::Use::digests},
+                {"harbor.example/proxy", false, false, RegistryMirror::Use::all, true}}));
 }
 
 TEST(MachineConfig, TheUsersFilesAndTheMachines) {

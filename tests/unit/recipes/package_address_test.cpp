@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "recipes/requirement.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
-
-using Kind = PackageAddress::Kind;
 
 PackageAddress read(std::string_view text) {
   const auto found = parse_package_address(text);
@@ -17,7 +16,7 @@ PackageAddress read(std::string_view text) {
   return address == nullptr ? PackageAddress{} : *address;
 }
 
-std::string refused(std::string_view text) {
+std::string address_refusal(std::string_view text) {
   const auto found = parse_package_address(text);
   const auto* mistake = std::get_if<AddressMistake>(&found);
   return mistake == nullptr ? "nothing" : mistake->message;
@@ -31,10 +30,6 @@ std::string requirement(std::string_view text) {
   return std::get<Requirement>(found).str();
 }
 
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(PackageAddress, PathsAreCleanAndFromTheRecipe) {
   for (const auto& [text, place] : {std::pair{"./libs/x", "./libs/x"},
                                     {"libs//x/", "./libs/x"},
@@ -44,7 +39,7 @@ TEST(PackageAddress, PathsAreCleanAndFromTheRecipe) {
                                     {".", "."},
                                     {"a/..", "."}}) {
     const PackageAddress address = read(text);
-    EXPECT_EQ(address.kind, Kind::path);
+    EXPECT_EQ(address.kind, AddressKind::path);
     EXPECT_EQ(address.place, place);
     EXPECT_EQ(read(address.str()), address);
   }
@@ -54,14 +49,14 @@ TEST(PackageAddress, PathsAreCleanAndFromTheRecipe) {
   EXPECT_TRUE(inner.is_archive());
   EXPECT_TRUE(read("dist/a-1-py3-none-any.whl").is_wheel());
   for (const char* absolute : {"/srv/x", "~/x", "file:///srv/x", "file:/srv/x"}) {
-    EXPECT_TRUE(has(refused(absolute), "the path is absolute")) << absolute;
+    EXPECT_TRUE(says(address_refusal(absolute), "the path is absolute")) << absolute;
   }
-  EXPECT_TRUE(has(refused(" "), "is missing"));
+  EXPECT_TRUE(says(address_refusal(" "), "is missing"));
 }
 
 TEST(PackageAddress, Repositories) {
   const PackageAddress all = read("git+https://h.example/t/x.git@feature/a#egg=x&subdirectory=./y");
-  EXPECT_EQ(all.kind, Kind::git);
+  EXPECT_EQ(all.kind, AddressKind::git);
   EXPECT_EQ(all.place, "https://h.example/t/x.git");
   EXPECT_EQ(all.reference, "feature/a");
   EXPECT_EQ(all.subdirectory, "y");
@@ -83,7 +78,7 @@ TEST(PackageAddress, Repositories) {
         {"git+https://h.example/x#subdirectory=../y", "is a path in the source"},
         {"git+https://h.example/x#depth=1", "`#depth=1` is not understood"},
         {"hg+https://h.example/x", "only git is supported"}}) {
-    EXPECT_TRUE(has(refused(text), words)) << text << ": " << refused(text);
+    EXPECT_TRUE(says(address_refusal(text), words)) << text << ": " << address_refusal(text);
   }
 }
 
@@ -91,7 +86,7 @@ TEST(PackageAddress, FilesOnServers) {
   const std::string hash(64, 'a');
   const PackageAddress wheel =
       read("https://h.example/d/a-1%2Bcpu-py3-none-any.whl#sha256=" + hash);
-  EXPECT_EQ(wheel.kind, Kind::url);
+  EXPECT_EQ(wheel.kind, AddressKind::url);
   EXPECT_EQ(wheel.file(), "a-1+cpu-py3-none-any.whl");
   EXPECT_EQ(wheel.sha256, hash);
   EXPECT_EQ(read(wheel.str()), wheel);
@@ -101,7 +96,7 @@ TEST(PackageAddress, FilesOnServers) {
         {"https://h.example/a-1.tar.gz?token=1", "may hold a login"},
         {"https://h.example/a-1.tar.gz#sha256=12", "64 lower-case hex digits"},
         {"ftp://h.example/a-1.tar.gz", "`ftp` is not supported"}}) {
-    EXPECT_TRUE(has(refused(text), words)) << text << ": " << refused(text);
+    EXPECT_TRUE(says(address_refusal(text), words)) << text << ": " << address_refusal(text);
   }
 }
 
@@ -114,10 +109,10 @@ TEST(PackageAddress, InRequirements) {
   EXPECT_EQ(requirement("./x"), "0 say which package that is: `NAME @ ./x`");
   EXPECT_EQ(requirement("git+https://h.example/x#egg=a b"),
             "0 say which package that is: `NAME @ git+https://h.example/x`");
-  EXPECT_TRUE(has(requirement("x @ /srv/x"), "4 the path is absolute"));
-  EXPECT_TRUE(has(requirement("x>1 @ ./x"), "4 "));
-  EXPECT_TRUE(has(requirement("x @ ./x ; os_name = 'nt'"), "18 "));
-  EXPECT_TRUE(has(requirement("-e ./x"), "options are not supported here"));
+  EXPECT_TRUE(says(requirement("x @ /srv/x"), "4 the path is absolute"));
+  EXPECT_TRUE(says(requirement("x>1 @ ./x"), "4 "));
+  EXPECT_TRUE(says(requirement("x @ ./x ; os_name = 'nt'"), "18 "));
+  EXPECT_TRUE(says(requirement("-e ./x"), "options are not supported here"));
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 namespace mlenv {
 namespace {
 
-Recipe recipe_of(const std::string& text) { return parse_recipe(text, "r.yaml"); }
+Recipe whole_recipe(const std::string& text) { return parse_recipe(text, "r.yaml"); }
 
 std::string changed_text(const std::string& text, const RecipeChange& change) {
-  const Recipe after = changed_recipe(recipe_of(text), change, "r.suggested.yaml");
+  const Recipe after = changed_recipe(whole_recipe(text), change, "r.suggested.yaml");
   EXPECT_EQ(after.path, "r.suggested.yaml");
   EXPECT_EQ(parse_recipe(after.source, "r.yaml").name, "x");
   return after.source;
@@ -62,18 +62,19 @@ TEST(RecipeChange, DemandsAreLoosenedOrTakenOut) {
 
 TEST(RecipeChange, WhatCannotBeWrittenIsLeftToThePerson) {
   const Recipe odd =
-      recipe_of("{name: x, base: 'debian:bookworm', framework: pytorch, driver: '>=580'}\n");
+      whole_recipe("{name: x, base: 'debian:bookworm', framework: pytorch, driver: '>=580'}\n");
   EXPECT_EQ(code_of([&] { (void)changed_recipe(odd, {.no_demands = true}, "s.yaml"); }),
             "recipe-layout");
 }
 
 TEST(RecipeChange, NamedFrameworks) {
-  const auto named = named_framework(recipe_of(kRecipe));
+  const auto named = named_framework(whole_recipe(kRecipe));
   ASSERT_TRUE(named);
   EXPECT_EQ(named->package, "torch");
   EXPECT_FALSE(named->in_packages);
-  EXPECT_FALSE(named_framework(recipe_of("name: x\nbase: debian:bookworm\npackages: [numpy]\n")));
-  EXPECT_EQ(shown(recipe_of(kRecipe), {.framework = "==2.10.*", .cuda = "12.8"}),
+  EXPECT_FALSE(
+      named_framework(whole_recipe("name: x\nbase: debian:bookworm\npackages: [numpy]\n")));
+  EXPECT_EQ(shown(whole_recipe(kRecipe), {.framework = "==2.10.*", .cuda = "12.8"}),
             "`framework: pytorch==2.10.*`, `cuda: \"12.8\"`");
 }
 

@@ -12,7 +12,7 @@ Recipe torch_with(const std::string& rest) {
 }
 
 /// The first line of what is wrong; empty when nothing is.
-std::string mistake(const std::string& rest) {
+std::string cuda_mistake(const std::string& rest) {
   try {
     (void)torch_with(rest);
     return {};
@@ -86,7 +86,7 @@ TEST(RecipeCuda, MistakesSayWhatWasMeant) {
       {"cuda: cpu\ngpus: [sm_90]\n",
        "r.yaml:5:1: `gpus` is about CUDA, and `cuda: cpu` asks for "
        "none"}};
-  for (const Case& one : cases) EXPECT_EQ(mistake(one.text), one.mistake) << one.text;
+  for (const Case& one : cases) EXPECT_EQ(cuda_mistake(one.text), one.mistake) << one.text;
   try {
     parse_recipe("name: a\nbase: debian:bookworm\ndriver: \">=580\"\n", "r.yaml");
     FAIL();

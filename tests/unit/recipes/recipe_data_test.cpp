@@ -13,18 +13,19 @@
 namespace mlenv {
 namespace {
 
-const std::string kDigest = Digest::of("x").str();
+const std::string kDataDigest = Digest::of("x").str();
 
 using test::mistakes_of;
 using test::recipe_with;
 
 TEST(RecipeData, SaysWhereAndWhat) {
-  const Recipe recipe = recipe_with("data:\n  corpus: {from: ./c/../corpus/, digest: \"" + kDigest +
-                                    "\", stage: node}\n  other: {from: /srv/x, to: /mnt/x}\n");
+  const Recipe recipe =
+      recipe_with("data:\n  corpus: {from: ./c/../corpus/, digest: \"" + kDataDigest +
+                  "\", stage: node}\n  other: {from: /srv/x, to: /mnt/x}\n");
   ASSERT_EQ(recipe.data.size(), 2U);
   EXPECT_EQ(recipe.data[0].from, "corpus");
   EXPECT_EQ(recipe.data[0].to, "/data/corpus");
-  EXPECT_EQ(recipe.data[0].digest, kDigest);
+  EXPECT_EQ(recipe.data[0].digest, kDataDigest);
   EXPECT_EQ(recipe.data[0].stage, "node");
   EXPECT_EQ(recipe.data[1].from, "/srv/x");
   EXPECT_EQ(recipe.data[1].to, "/mnt/x");
@@ -59,7 +60,8 @@ TEST(RecipeData, IsInTheLockSinceRevisionTwo) {
   lock.suite = "bookworm";
   lock.settings.name = "a";
   lock.settings.workdir = "/workspace";
-  lock.settings.data = {{"corpus", "/data/corpus", kDigest, "node"}, {"d", "/d", kDigest, ""}};
+  lock.settings.data = {{"corpus", "/data/corpus", kDataDigest, "node"},
+                        {"d", "/d", kDataDigest, ""}};
   lock.revision = least_revision(lock);
   EXPECT_EQ(lock.revision, 2);
   const std::string text = render_lock(lock);
@@ -67,7 +69,7 @@ TEST(RecipeData, IsInTheLockSinceRevisionTwo) {
   Lock other = lock;
   other.settings.data.pop_back();
   EXPECT_EQ(lock_differences(lock, other),
-            std::vector<std::string>{"data d: " + kDigest + " at /d → none"});
+            std::vector<std::string>{"data d: " + kDataDigest + " at /d → none"});
 }
 
 class DataDigest : public ::testing::Test {

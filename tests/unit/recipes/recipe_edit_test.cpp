@@ -8,28 +8,28 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kHead = "name: x\nbase: debian:bookworm\n";
+constexpr std::string_view kEditedHead = "name: x\nbase: debian:bookworm\n";
 
-Recipe recipe(std::string_view rest) {
-  return parse_recipe(std::string(kHead) + std::string(rest), "r.yaml");
+Recipe edited_recipe(std::string_view rest) {
+  return parse_recipe(std::string(kEditedHead) + std::string(rest), "r.yaml");
 }
 
 /// What is below `name` and `base` once `word` is added.
 std::string added(std::string_view rest, const std::string& word,
                   PackageList list = PackageList::packages) {
-  const RecipeEdit edit = add_packages(recipe(rest), list, {word});
-  EXPECT_TRUE(edit.recipe.source.starts_with(kHead)) << edit.recipe.source;
+  const RecipeEdit edit = add_packages(edited_recipe(rest), list, {word});
+  EXPECT_TRUE(edit.recipe.source.starts_with(kEditedHead)) << edit.recipe.source;
   const Recipe read = parse_recipe(edit.recipe.source, "r.yaml");
   EXPECT_EQ(read.packages, edit.recipe.packages);
   EXPECT_EQ(read.system, edit.recipe.system);
-  return edit.recipe.source.substr(kHead.size());
+  return edit.recipe.source.substr(kEditedHead.size());
 }
 
 std::string removed(std::string_view rest, const std::string& name,
                     PackageList list = PackageList::packages) {
-  const RecipeEdit edit = remove_packages(recipe(rest), list, {name});
-  EXPECT_TRUE(edit.recipe.source.starts_with(kHead)) << edit.recipe.source;
-  return edit.recipe.source.substr(kHead.size());
+  const RecipeEdit edit = remove_packages(edited_recipe(rest), list, {name});
+  EXPECT_TRUE(edit.recipe.source.starts_with(kEditedHead)) << edit.recipe.source;
+  return edit.recipe.source.substr(kEditedHead.size());
 }
 
 TEST(RecipeEdit, AddsToListsInBrackets) {
@@ -166,9 +166,9 @@ TEST(RecipeEdit, ReplacesASpecifierInItsPlace) {
 TEST(RecipeEdit, LeavesWhatIsThere) {
   for (const std::string word : {"numpy", "NumPy", "numpy>=2", "numpy >= 2"}) {
     const RecipeEdit edit =
-        add_packages(recipe("packages: [ 'numpy >= 2' ]\n"), PackageList::packages, {word});
+        add_packages(edited_recipe("packages: [ 'numpy >= 2' ]\n"), PackageList::packages, {word});
     EXPECT_TRUE(edit.changes.at(0).none()) << word;
-    EXPECT_EQ(edit.recipe.source, std::string(kHead) + "packages: [ 'numpy >= 2' ]\n");
+    EXPECT_EQ(edit.recipe.source, std::string(kEditedHead) + "packages: [ 'numpy >= 2' ]\n");
   }
 }
 
@@ -216,14 +216,14 @@ TEST(RecipeEdit, RemovedIsAsNeverAdded) {
                                       "packages: [\n  a, # 1\n  b, # 2\n]\n",
                                       "packages: []\nworkdir: /w\n", "packages: [a,\n  b]\n"}) {
     const Recipe more =
-        add_packages(recipe(rest), PackageList::packages, {"new[x]>=1,<2", "other"}).recipe;
+        add_packages(edited_recipe(rest), PackageList::packages, {"new[x]>=1,<2", "other"}).recipe;
     EXPECT_EQ(remove_packages(more, PackageList::packages, {"other", "New"}).recipe.source,
-              std::string(kHead) + std::string(rest));
+              std::string(kEditedHead) + std::string(rest));
   }
 }
 
 TEST(RecipeEdit, RefusesWhatIsNoPackage) {
-  const Recipe small = recipe("packages: [numpy]\nsystem: [git]\n");
+  const Recipe small = edited_recipe("packages: [numpy]\nsystem: [git]\n");
   for (const std::string word : {"", "num py", "numpy=2", "-r", "./x.whl", "pytorch", "a @ /b"}) {
     EXPECT_EQ(code_of([&] {
                 (void)add_packages(small, PackageList::packages, {"six", word});

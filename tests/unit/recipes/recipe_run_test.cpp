@@ -7,13 +7,13 @@
 namespace mlenv {
 namespace {
 
-Recipe recipe_with(const std::string& run) {
+Recipe recipe_with_steps(const std::string& run) {
   return parse_recipe("name: a\nbase: debian:bookworm\nrun:\n" + run, "recipe.yaml");
 }
 
-std::string mistakes_of(const std::string& run) {
+std::string run_mistakes(const std::string& run) {
   try {
-    recipe_with(run);
+    recipe_with_steps(run);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "recipe-invalid");
     return error.what();
@@ -22,7 +22,7 @@ std::string mistakes_of(const std::string& run) {
 }
 
 TEST(RecipeRun, IsAListOfCommandsAndMaps) {
-  const Recipe recipe = recipe_with(
+  const Recipe recipe = recipe_with_steps(
       "  - make -C /workspace/ext\n"
       "  - |\n    one\n    two\n\n"
       "  - {run: pip install x, network: true, secrets: [netrc, a.b, netrc]}\n");
@@ -37,16 +37,16 @@ TEST(RecipeRun, IsAListOfCommandsAndMaps) {
 }
 
 TEST(RecipeRun, NamesWhatIsWrong) {
-  EXPECT_NE(mistakes_of("  make\n").find("`run` is a list of commands"), std::string::npos);
-  EXPECT_NE(mistakes_of("  - [make]\n").find("a step is a command"), std::string::npos);
-  EXPECT_NE(mistakes_of("  - ''\n").find("the command is empty"), std::string::npos);
-  EXPECT_NE(mistakes_of("  - {network: true}\n").find("the step has no command"),
+  EXPECT_NE(run_mistakes("  make\n").find("`run` is a list of commands"), std::string::npos);
+  EXPECT_NE(run_mistakes("  - [make]\n").find("a step is a command"), std::string::npos);
+  EXPECT_NE(run_mistakes("  - ''\n").find("the command is empty"), std::string::npos);
+  EXPECT_NE(run_mistakes("  - {network: true}\n").find("the step has no command"),
             std::string::npos);
-  EXPECT_NE(mistakes_of("  - {run: x, network: 'yes'}\n").find("`network` is `true` or `false`"),
+  EXPECT_NE(run_mistakes("  - {run: x, network: 'yes'}\n").find("`network` is `true` or `false`"),
             std::string::npos);
-  EXPECT_NE(mistakes_of("  - {run: x, netwrk: true}\n").find("did you mean `network`?"),
+  EXPECT_NE(run_mistakes("  - {run: x, netwrk: true}\n").find("did you mean `network`?"),
             std::string::npos);
-  EXPECT_NE(mistakes_of("  - {run: x, secrets: [../a]}\n").find("`../a` is no name of a secret"),
+  EXPECT_NE(run_mistakes("  - {run: x, secrets: [../a]}\n").find("`../a` is no name of a secret"),
             std::string::npos);
 }
 

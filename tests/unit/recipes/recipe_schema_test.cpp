@@ -19,31 +19,32 @@ using Keys = std::set<std::string>;
 
 json schema() { return json::parse(recipe_schema()); }
 
-Keys keys_of(const json& properties) {
+Keys schema_keys(const json& properties) {
   Keys keys;
   for (const auto& [key, value] : properties.items()) keys.insert(key);
   return keys;
 }
 
-Keys set_of(std::span<const std::string_view> keys) { return {keys.begin(), keys.end()}; }
+Keys key_set(std::span<const std::string_view> keys) { return {keys.begin(), keys.end()}; }
 
 TEST(RecipeSchema, HasTheReadersKeysAndNoOthers) {
   const json all = schema();
-  EXPECT_EQ(keys_of(all["properties"]), set_of(recipe_keys()));
-  EXPECT_EQ(keys_of(all["properties"]["libraries"]["properties"]), set_of(library_keys()));
+  EXPECT_EQ(schema_keys(all["properties"]), key_set(recipe_keys()));
+  EXPECT_EQ(schema_keys(all["properties"]["libraries"]["properties"]), key_set(library_keys()));
   const json& defs = all["$defs"];
-  EXPECT_EQ(keys_of(defs["requirementSource"]["anyOf"][1]["properties"]),
-            set_of(requirement_source_keys()));
-  EXPECT_EQ(keys_of(defs["step"]["properties"]), set_of(step_keys()));
-  EXPECT_EQ(keys_of(defs["dataSet"]["properties"]), set_of(data_set_keys()));
+  EXPECT_EQ(schema_keys(defs["requirementSource"]["anyOf"][1]["properties"]),
+            key_set(requirement_source_keys()));
+  EXPECT_EQ(schema_keys(defs["step"]["properties"]), key_set(step_keys()));
+  EXPECT_EQ(schema_keys(defs["dataSet"]["properties"]), key_set(data_set_keys()));
 }
 
 TEST(RecipeSchema, HasTheKeysOfSources) {
   const json all = schema();
   const json& sources = all["properties"]["sources"]["properties"];
-  EXPECT_EQ(keys_of(sources), set_of(source_keys()));
-  EXPECT_EQ(keys_of(sources["python"]["properties"]), set_of(python_source_keys()));
-  EXPECT_EQ(keys_of(all["$defs"]["archive"]["anyOf"][1]["properties"]), set_of(archive_keys()));
+  EXPECT_EQ(schema_keys(sources), key_set(source_keys()));
+  EXPECT_EQ(schema_keys(sources["python"]["properties"]), key_set(python_source_keys()));
+  EXPECT_EQ(schema_keys(all["$defs"]["archive"]["anyOf"][1]["properties"]),
+            key_set(archive_keys()));
 }
 
 /// A value as YAML; JSON is YAML too.
@@ -74,7 +75,7 @@ TEST(RecipeSchema, KnowsTheReleasesOfTheReader) {
 
 TEST(RecipeSchema, KnowsTheArchitecturesOfTheReader) {
   EXPECT_EQ(schema()["properties"]["gpus"]["items"]["enum"].get<Keys>(),
-            set_of(gpu_architectures()));
+            key_set(gpu_architectures()));
 }
 
 }  // namespace

@@ -7,11 +7,10 @@
 #include "recipes/lock.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/recipe_edit.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Strings = std::vector<std::string>;
 
 const std::string kOne(64, '1');
 const std::string kTwo(64, '2');

@@ -10,7 +10,7 @@ namespace {
 const StorageNames kKnown = {{"home", "/nfs/home"}, {"scratch", "/mnt/scratch"}};
 
 std::string path_of(std::string_view source) { return storage_place(source, kKnown).path.string(); }
-std::string refusal_of(std::string_view source) {
+std::string storage_refusal(std::string_view source) {
   return error_of([&] { (void)storage_place(source, kKnown); }).what();
 }
 
@@ -34,7 +34,8 @@ TEST(StorageNames, ThatLeadOutAreRefused) {
 
 TEST(StorageNames, ThatAreUnknownNameThoseThatThereAre) {
   EXPECT_EQ(code_of([] { (void)storage_place("@x", {}); }), "unknown-storage");
-  EXPECT_EQ(refusal_of("@scrach/a"), "no storage is called `scrach`: there are `home`, `scratch`");
+  EXPECT_EQ(storage_refusal("@scrach/a"),
+            "no storage is called `scrach`: there are `home`, `scratch`");
   EXPECT_EQ(error_of([] { (void)storage_place("@scrach/a", kKnown); }).hint(),
             "did you mean `@scratch`?");
 }

@@ -15,8 +15,6 @@
 namespace mlenv {
 namespace {
 
-using Json = nlohmann::json;
-
 Bundle small() {
   Bundle bundle;
   bundle.id = bundle.group = "mlenv-1";
@@ -27,24 +25,26 @@ Bundle small() {
   return bundle;
 }
 
-Json rendered(const Bundle& bundle) { return Json::parse(render_bundle(bundle)); }
+nlohmann::json rendered(const Bundle& bundle) {
+  return nlohmann::json::parse(render_bundle(bundle));
+}
 
-std::vector<Json> mounts_at(const Json& config, const std::string& target) {
-  std::vector<Json> found;
-  for (const Json& mount : config["mounts"]) {
+std::vector<nlohmann::json> mounts_at(const nlohmann::json& config, const std::string& target) {
+  std::vector<nlohmann::json> found;
+  for (const nlohmann::json& mount : config["mounts"]) {
     if (mount["destination"] == target) found.push_back(mount);
   }
   return found;
 }
 
-bool has(const Json& list, const std::string& word) {
+bool lists_word(const nlohmann::json& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
 /// The action for a system call without regard to its arguments.
-std::string action(const Json& profile, const std::string& call) {
-  for (const Json& rule : profile["syscalls"]) {
-    if (has(rule["names"], call)) {
+std::string action(const nlohmann::json& profile, const std::string& call) {
+  for (const nlohmann::json& rule : profile["syscalls"]) {
+    if (lists_word(rule["names"], call)) {
       return rule["action"].get<std::string>() +
              (rule.contains("errnoRet") ? "/" + rule["errnoRet"].dump() : "");
     }
@@ -53,9 +53,9 @@ std::string action(const Json& profile, const std::string& call) {
 }
 
 TEST(Bundle, JoinsThePidNamespaceAndKeepsTheNetwork) {
-  const Json config = rendered(small());
+  const nlohmann::json config = rendered(small());
   bool joined = false;
-  for (const Json& one : config["linux"]["namespaces"]) {
+  for (const nlohmann::json& one : config["linux"]["namespaces"]) {
     EXPECT_NE(one["type"], "network");
     EXPECT_NE(one["type"], "user");
     if (one["type"] == "pid") joined = one["path"] == "/proc/7/ns/pid";
@@ -66,12 +66,12 @@ TEST(Bundle, JoinsThePidNamespaceAndKeepsTheNetwork) {
 TEST(Bundle, TheFolderIsEnteredByAProgramInTheContainerAndNotByTheRuntime) {
   Bundle bundle = small();
   bundle.workdir = "/proc/1/root";
-  const Json process = rendered(bundle)["process"];
+  const nlohmann::json process = rendered(bundle)["process"];
   EXPECT_EQ(process["cwd"], "/");
-  EXPECT_EQ(process["args"], (Json{"/run/mlenv/keeper", "enter", "/run/mlenv/filter", "make",
-                                   "/proc/1/root", "true"}));
+  EXPECT_EQ(process["args"], (nlohmann::json{"/run/mlenv/keeper", "enter", "/run/mlenv/filter",
+                                             "make", "/proc/1/root", "true"}));
   bundle.make_workdir = false;
-  EXPECT_EQ(Json::parse(render_process(bundle))["args"][3], "need");
+  EXPECT_EQ(nlohmann::json::parse(render_process(bundle))["args"][3], "need");
 }
 
 TEST(Bundle, RootHasCgroupsAndDevicesOthersHaveNot) {
@@ -79,7 +79,7 @@ TEST(Bundle, RootHasCgroupsAndDevicesOthersHaveNot) {
   EXPECT_FALSE(rendered(bundle)["linux"].contains("cgroupsPath"));
   EXPECT_TRUE(mounts_at(rendered(bundle), "/sys/fs/cgroup").empty());
   bundle.identity = Identity::root;
-  const Json config = rendered(bundle);
+  const nlohmann::json config = rendered(bundle);
   EXPECT_EQ(config["linux"]["cgroupsPath"], "mlenv-1");  // relative: below our own cgroup
   EXPECT_EQ(config["linux"]["resources"]["devices"][0]["allow"], false);
 }
@@ -90,13 +90,13 @@ TEST(Bundle, OptionsOfARun) {
   bundle.ulimits = {{"nofile", 10, 20}, {"memlock", {}, {}}};
   bundle.shm_bytes = 4096;
   bundle.read_only = true;
-  const Json config = rendered(bundle);
+  const nlohmann::json config = rendered(bundle);
   EXPECT_EQ(config["linux"]["namespaces"].back(),
-            (Json{{"type", "network"}, {"path", "/private/network"}}));
+            (nlohmann::json{{"type", "network"}, {"path", "/private/network"}}));
   EXPECT_EQ(config["process"]["rlimits"][0],
-            (Json{{"type", "RLIMIT_NOFILE"}, {"soft", 10}, {"hard", 20}}));
+            (nlohmann::json{{"type", "RLIMIT_NOFILE"}, {"soft", 10}, {"hard", 20}}));
   EXPECT_EQ(config["process"]["rlimits"][1]["hard"], UINT64_MAX);
-  EXPECT_TRUE(has(mounts_at(config, "/dev/shm").at(0)["options"], "size=4096"));
+  EXPECT_TRUE(lists_word(mounts_at(config, "/dev/shm").at(0)["options"], "size=4096"));
   EXPECT_EQ(config["root"]["readonly"], true);
   EXPECT_FALSE(rendered(small())["process"].contains("rlimits"));
 }
@@ -111,11 +111,11 @@ TEST(Bundle, FoldersInMemoryTakeTheirPlaceAmongTheMounts) {
     folder.options = {"size=1"};
     bundle.file_systems.push_back(folder);
   }
-  const Json config = rendered(bundle);
+  const nlohmann::json config = rendered(bundle);
   ASSERT_EQ(mounts_at(config, "/tmp").size(), 1U);
-  EXPECT_TRUE(has(mounts_at(config, "/tmp")[0]["options"], "size=1"));
+  EXPECT_TRUE(lists_word(mounts_at(config, "/tmp")[0]["options"], "size=1"));
   std::vector<std::string> order;
-  for (const Json& mount : config["mounts"]) order.push_back(mount["destination"]);
+  for (const nlohmann::json& mount : config["mounts"]) order.push_back(mount["destination"]);
   EXPECT_LT(std::find(order.begin(), order.end(), "/run"),
             std::find(order.begin(), order.end(), "/run/mlenv"));
 }
@@ -128,7 +128,7 @@ TEST(SeccompProfile, OwnersArePretendedWhereThatIsAskedFor) {
 }
 
 TEST(SeccompProfile, RefusesWhatWouldLeaveTheContainer) {
-  const Json profile = seccomp_profile("amd64", false);
+  const nlohmann::json profile = seccomp_profile("amd64", false);
   EXPECT_EQ(profile["defaultErrnoRet"], ENOSYS);
   for (const char* call : {"mount", "umount2", "setns", "unshare", "bpf", "keyctl", "add_key",
                            "request_key", "init_module", "kexec_load", "reboot", "swapon",
@@ -145,11 +145,11 @@ TEST(SeccompProfile, RefusesWhatWouldLeaveTheContainer) {
 }
 
 TEST(SeccompProfile, SocketsOfTwoFamiliesAreRefusedWhateverTheUpperHalfSays) {
-  const Json profile = seccomp_profile("amd64", false);
+  const nlohmann::json profile = seccomp_profile("amd64", false);
   const auto answer_for = [&](std::uint64_t family) -> std::string {
-    for (const Json& rule : profile["syscalls"]) {
-      if (!has(rule["names"], "socket")) continue;
-      const Json& when = rule["args"].at(0);
+    for (const nlohmann::json& rule : profile["syscalls"]) {
+      if (!lists_word(rule["names"], "socket")) continue;
+      const nlohmann::json& when = rule["args"].at(0);
       EXPECT_EQ(when["op"], "SCMP_CMP_MASKED_EQ");
       if ((family & when["value"].get<std::uint64_t>()) == when["valueTwo"].get<std::uint64_t>()) {
         return rule["action"];
@@ -168,30 +168,30 @@ TEST(SeccompProfile, SocketsOfTwoFamiliesAreRefusedWhateverTheUpperHalfSays) {
 }
 
 TEST(SeccompProfile, ProgramsOf32BitsRun) {
-  EXPECT_TRUE(has(seccomp_profile("amd64", false)["architectures"], "SCMP_ARCH_X86"));
-  EXPECT_TRUE(has(seccomp_profile("arm64", false)["architectures"], "SCMP_ARCH_ARM"));
+  EXPECT_TRUE(lists_word(seccomp_profile("amd64", false)["architectures"], "SCMP_ARCH_X86"));
+  EXPECT_TRUE(lists_word(seccomp_profile("arm64", false)["architectures"], "SCMP_ARCH_ARM"));
 }
 
 // The runtime would take milliseconds for one; and who starts the first program may not read it.
 TEST(Bundle, TheFirstProgramFiltersItselfAndCannotBeLookedInto) {
   Bundle bundle = small();
   bundle.identity = Identity::root;
-  const Json config = rendered(bundle);
+  const nlohmann::json config = rendered(bundle);
   EXPECT_FALSE(config["linux"].contains("seccomp"));
   EXPECT_TRUE(config["process"]["noNewPrivileges"]);
-  const Json& held = config["process"]["capabilities"];
-  EXPECT_FALSE(has(held["effective"], "CAP_DAC_OVERRIDE"));
-  EXPECT_FALSE(has(held["effective"], "CAP_DAC_READ_SEARCH"));
-  EXPECT_FALSE(has(held["bounding"], "CAP_SYS_PTRACE"));
-  EXPECT_TRUE(has(held["permitted"], "CAP_DAC_OVERRIDE"));
+  const nlohmann::json& held = config["process"]["capabilities"];
+  EXPECT_FALSE(lists_word(held["effective"], "CAP_DAC_OVERRIDE"));
+  EXPECT_FALSE(lists_word(held["effective"], "CAP_DAC_READ_SEARCH"));
+  EXPECT_FALSE(lists_word(held["bounding"], "CAP_SYS_PTRACE"));
+  EXPECT_TRUE(lists_word(held["permitted"], "CAP_DAC_OVERRIDE"));
 }
 
 TEST(Bundle, RawPacketsNeedANetworkOfItsOwn) {
   Bundle bundle = small();
-  EXPECT_FALSE(has(rendered(bundle)["process"]["capabilities"]["bounding"], "CAP_NET_RAW"));
-  EXPECT_TRUE(has(rendered(bundle)["process"]["capabilities"]["bounding"], "CAP_CHOWN"));
+  EXPECT_FALSE(lists_word(rendered(bundle)["process"]["capabilities"]["bounding"], "CAP_NET_RAW"));
+  EXPECT_TRUE(lists_word(rendered(bundle)["process"]["capabilities"]["bounding"], "CAP_CHOWN"));
   bundle.network_namespace = "/private/network";
-  EXPECT_TRUE(has(rendered(bundle)["process"]["capabilities"]["effective"], "CAP_NET_RAW"));
+  EXPECT_TRUE(lists_word(rendered(bundle)["process"]["capabilities"]["effective"], "CAP_NET_RAW"));
 }
 
 TEST(Bundle, AnAppArmorProfileWhereThereIsOne) {
@@ -204,13 +204,13 @@ TEST(Bundle, AnAppArmorProfileWhereThereIsOne) {
 TEST(Bundle, OwnMountsReplaceDefaultsAndParentsComeFirst) {
   Bundle bundle = small();
   bundle.mounts = {{"/a", "/data/deep", true}, {"/b", "/tmp", false}, {"/c", "/data", false}};
-  const Json config = rendered(bundle);
+  const nlohmann::json config = rendered(bundle);
   ASSERT_EQ(mounts_at(config, "/tmp").size(), 1U);
   EXPECT_EQ(mounts_at(config, "/tmp")[0]["source"], "/b");
-  EXPECT_TRUE(has(mounts_at(config, "/data/deep")[0]["options"], "rro"));
-  EXPECT_FALSE(has(mounts_at(config, "/data")[0]["options"], "rro"));
+  EXPECT_TRUE(lists_word(mounts_at(config, "/data/deep")[0]["options"], "rro"));
+  EXPECT_FALSE(lists_word(mounts_at(config, "/data")[0]["options"], "rro"));
   std::vector<std::string> order;
-  for (const Json& mount : config["mounts"]) order.push_back(mount["destination"]);
+  for (const nlohmann::json& mount : config["mounts"]) order.push_back(mount["destination"]);
   EXPECT_LT(std::find(order.begin(), order.end(), "/data"),
             std::find(order.begin(), order.end(), "/data/deep"));
 }
@@ -219,10 +219,10 @@ TEST(Bundle, AUserWhoIsNotRootHoldsNoCapabilities) {
   Bundle bundle = small();
   bundle.identity = Identity::root;
   bundle.user.uid = 33;
-  const Json process = rendered(bundle)["process"];
+  const nlohmann::json process = rendered(bundle)["process"];
   EXPECT_TRUE(process["capabilities"]["effective"].empty());
   EXPECT_TRUE(process["noNewPrivileges"]);
-  EXPECT_FALSE(has(process["capabilities"]["bounding"], "CAP_SYS_ADMIN"));
+  EXPECT_FALSE(lists_word(process["capabilities"]["bounding"], "CAP_SYS_ADMIN"));
 }
 
 TEST(Bundle, RefusesWhatJsonCannotCarry) {
@@ -243,20 +243,21 @@ TEST(Bundle, DevicesAreMadeByRootAndMountedForOthers) {
   bundle.identity = Identity::root;
   bundle.user.uid = 1000;
   add_devices(edits, bundle);
-  const Json root = rendered(bundle);
-  EXPECT_EQ(root["linux"]["devices"],
-            Json::parse(R"([{"path":"/dev/mine","type":"c","major":1,"minor":5,"uid":1000}])"));
+  const nlohmann::json root = rendered(bundle);
+  EXPECT_EQ(
+      root["linux"]["devices"],
+      nlohmann::json::parse(R"([{"path":"/dev/mine","type":"c","major":1,"minor":5,"uid":1000}])"));
   EXPECT_EQ(root["linux"]["resources"]["devices"][1],
-            Json::parse(R"({"allow":true,"type":"c","major":1,"minor":5,"access":"r"})"));
-  EXPECT_EQ(root["process"]["user"]["additionalGids"], Json::parse("[44]"));
+            nlohmann::json::parse(R"({"allow":true,"type":"c","major":1,"minor":5,"access":"r"})"));
+  EXPECT_EQ(root["process"]["user"]["additionalGids"], nlohmann::json::parse("[44]"));
   bundle = small();
   add_devices(edits, bundle);
-  const Json user = rendered(bundle);
+  const nlohmann::json user = rendered(bundle);
   EXPECT_FALSE(user["linux"].contains("devices"));
   EXPECT_FALSE(user["process"]["user"].contains("additionalGids"));
   ASSERT_EQ(mounts_at(user, "/dev/mine").size(), 1U);
   EXPECT_EQ(mounts_at(user, "/dev/mine")[0]["source"], "/dev/zero");
-  EXPECT_TRUE(has(mounts_at(user, "/dev/mine")[0]["options"], "bind"));
+  EXPECT_TRUE(lists_word(mounts_at(user, "/dev/mine")[0]["options"], "bind"));
   edits.nodes[0].type = "c";
   edits.nodes[0].major = 1;
   edits.nodes[0].minor = 3;

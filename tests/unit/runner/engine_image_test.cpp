@@ -8,7 +8,7 @@
 namespace mlenv {
 namespace {
 
-Layer a_layer(const std::string& type, const std::string& name) {
+Layer layer_of_type(const std::string& type, const std::string& name) {
   return {{type, Digest::of("blob " + name), 1000}, Digest::of("tar " + name), 0, name};
 }
 
@@ -24,10 +24,11 @@ TEST(EngineImage, HasLayersAndNothingElse) {
   config.labels = {{"io.containers.capabilities", "NET_BIND_SERVICE"}};
   const std::string docker = "application/vnd.docker.image.rootfs.diff.tar";
   const std::string oci = "application/vnd.oci.image.layer.v1.tar";
-  const Image bare = bare_image(compose_image(config,
-                                              {a_layer(docker + ".gzip", "a"), a_layer(docker, "b"),
-                                               a_layer(oci + "+zstd", "c"), a_layer(oci, "d")},
-                                              1'700'000'000));
+  const Image bare =
+      bare_image(compose_image(config,
+                               {layer_of_type(docker + ".gzip", "a"), layer_of_type(docker, "b"),
+                                layer_of_type(oci + "+zstd", "c"), layer_of_type(oci, "d")},
+                               1'700'000'000));
   const auto manifest = nlohmann::json::parse(bare.manifest);
   const auto settings = nlohmann::json::parse(bare.config);
   EXPECT_EQ(settings.at("config"), nlohmann::json::object());
@@ -45,7 +46,7 @@ TEST(EngineImage, HasLayersAndNothingElse) {
 
 TEST(EngineImage, HasAFolderForDevicesOverAll) {
   const std::string oci = "application/vnd.oci.image.layer.v1.tar";
-  const Image image = compose_image({}, {a_layer(oci, "a")}, 0);
+  const Image image = compose_image({}, {layer_of_type(oci, "a")}, 0);
   const Image bare = bare_image(image, Over::device_folder);
   ASSERT_EQ(bare.layers.size(), 2);
   const Layer& top = bare.layers.back();

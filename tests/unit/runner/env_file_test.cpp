@@ -4,16 +4,15 @@
 
 #include "base/error.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
 
-using Words = std::vector<std::string>;
-
 TEST(EnvFile, ValuesStandAsTheyAre) {
   EXPECT_EQ(
       parse_env_file("\xef\xbb\xbf# a comment\n\n  A=1\r\nB=\"two words\" # here\nC=\nHOST\n", "f"),
-      (Words{"A=1", "B=\"two words\" # here", "C=", "HOST"}));
+      (Strings{"A=1", "B=\"two words\" # here", "C=", "HOST"}));
   EXPECT_TRUE(parse_env_file("", "f").empty());
 }
 

@@ -31,7 +31,7 @@ TEST(FactsJson, WhatIsNotThereIsUnknown) {
   EXPECT_EQ(facts.storage.store.type.source, "`old.json` does not say");
 }
 
-std::string complaint(const std::string& text) {
+std::string facts_complaint(const std::string& text) {
   try {
     read_facts(text, "f.json");
   } catch (const Error& error) {
@@ -43,19 +43,22 @@ std::string complaint(const std::string& text) {
 }
 
 TEST(FactsJson, OtherFiles) {
-  EXPECT_EQ(complaint("{}"), "bad-facts: `f.json` holds no facts of a host: it names no schema");
-  EXPECT_EQ(complaint("[]"), "bad-facts: `f.json` holds no facts of a host: it names no schema");
-  EXPECT_EQ(complaint(R"({"schema":"mlenv.lock/1"})"),
+  EXPECT_EQ(facts_complaint("{}"),
+            "bad-facts: `f.json` holds no facts of a host: it names no schema");
+  EXPECT_EQ(facts_complaint("[]"),
+            "bad-facts: `f.json` holds no facts of a host: it names no schema");
+  EXPECT_EQ(facts_complaint(R"({"schema":"mlenv.lock/1"})"),
             "bad-facts: `f.json` holds no facts of a host: it is `mlenv.lock/1`");
-  EXPECT_EQ(complaint(R"({"schema":"mlenv.facts/2"})"),
+  EXPECT_EQ(facts_complaint(R"({"schema":"mlenv.facts/2"})"),
             "facts-version: `f.json` is mlenv.facts/2, this mlenv reads mlenv.facts/1");
-  EXPECT_EQ(complaint(R"({"schema":"mlenv.facts/1","gpus":{"value":[{"index":-1}],"source":""}})"),
-            "bad-facts: `f.json` cannot be read as facts: `gpus.value[0].index` is -1, where a "
-            "whole number, 0 or more should be");
-  EXPECT_EQ(complaint(R"({"schema":"mlenv.facts/1","system":{"kernel":"6.1"}})"),
+  EXPECT_EQ(
+      facts_complaint(R"({"schema":"mlenv.facts/1","gpus":{"value":[{"index":-1}],"source":""}})"),
+      "bad-facts: `f.json` cannot be read as facts: `gpus.value[0].index` is -1, where a "
+      "whole number, 0 or more should be");
+  EXPECT_EQ(facts_complaint(R"({"schema":"mlenv.facts/1","system":{"kernel":"6.1"}})"),
             "bad-facts: `f.json` cannot be read as facts: `system.kernel` is \"6.1\", where a "
             "record of `value` and `source` should be");
-  EXPECT_EQ(complaint("{").substr(0, 8), "bad-json");
+  EXPECT_EQ(facts_complaint("{").substr(0, 8), "bad-json");
 }
 
 }  // namespace

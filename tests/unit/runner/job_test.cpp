@@ -6,11 +6,10 @@
 
 #include "base/error.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
 
 LocalRun image_run() {
   LocalRun run;
@@ -23,9 +22,9 @@ LocalRun image_run() {
 
 TEST(Job, ArgvOfThePersonElseOfTheImage) {
   LocalRun run = image_run();
-  EXPECT_EQ(job_argv(run), (Words{"entry", "command", "one"}));
+  EXPECT_EQ(job_argv(run), (Strings{"entry", "command", "one"}));
   run.argv = {"mine"};
-  EXPECT_EQ(job_argv(run), Words{"mine"});
+  EXPECT_EQ(job_argv(run), Strings{"mine"});
   EXPECT_EQ(code_of([] { (void)job_argv(LocalRun{}); }), "no-command");
 }
 
@@ -39,7 +38,7 @@ TEST(Job, NoWordOfTheImageEndsEarly) {
   run.config.entrypoint = {"/bin/sh\0"s};
   EXPECT_EQ(code_of([&] { (void)job_argv(run); }), "bad-image");
   run.argv = {"mine"};
-  EXPECT_EQ(job_argv(run), Words{"mine"});
+  EXPECT_EQ(job_argv(run), Strings{"mine"});
 }
 
 TEST(Job, EnvironmentHasAnOrder) {
@@ -48,15 +47,15 @@ TEST(Job, EnvironmentHasAnOrder) {
   run.env = {"A=person", "CALLERS", "ABSENT", "EMPTY="};
   const Variables caller{{"CALLERS", "c d"}, {"OTHER", "x"}, {"TERM", "vt100"}};
   EXPECT_EQ(job_environment(run, {"http_proxy=p", "A=machine"}, caller, "/home/jo"),
-            (Words{"A=person", "CALLERS=c d", "EMPTY=", "HOME=/home/jo", "PATH=/opt/bin",
-                   "TERM=vt100", "http_proxy=p"}));
+            (Strings{"A=person", "CALLERS=c d", "EMPTY=", "HOME=/home/jo", "PATH=/opt/bin",
+                     "TERM=vt100", "http_proxy=p"}));
 }
 
 TEST(Job, OfOneVariableTheLastWordCounts) {
   LocalRun run;
   const Variables caller{{"A", "caller"}};
   const auto has = [&](const char* entry) {
-    const Words all = job_environment(run, {}, caller, "/root");
+    const Strings all = job_environment(run, {}, caller, "/root");
     return std::find(all.begin(), all.end(), entry) != all.end();
   };
   run.env = {"A=person", "A"};
@@ -72,8 +71,8 @@ TEST(Job, DevicesComeBetweenImageAndPerson) {
   run.devices.library_folders = {"/driver"};
   run.env = {"B=person"};
   EXPECT_EQ(job_environment(run, {}, {}, "/root"),
-            (Words{"A=device", "B=person", "C=device", "HOME=/root",
-                   "LD_LIBRARY_PATH=/opt/lib:/driver", std::string("PATH=") + kDefaultPath}));
+            (Strings{"A=device", "B=person", "C=device", "HOME=/root",
+                     "LD_LIBRARY_PATH=/opt/lib:/driver", std::string("PATH=") + kDefaultPath}));
 }
 
 TEST(JobEnvironment, LibrariesThatComeFirst) {
@@ -92,10 +91,10 @@ TEST(JobEnvironment, LibrariesThatComeFirst) {
 }
 
 TEST(Job, DefaultsWhereTheImageSaysNothing) {
-  const Words environment = job_environment(LocalRun{}, {}, {{"TERM", "vt100"}}, "/root");
+  const Strings environment = job_environment(LocalRun{}, {}, {{"TERM", "vt100"}}, "/root");
   EXPECT_EQ(
       environment,
-      (Words{"HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}));
+      (Strings{"HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}));
 }
 
 TEST(Job, Workdir) {

@@ -26,9 +26,11 @@ Ends ends() {
   return {Fd{both[0]}, Fd{both[1]}};
 }
 
-keeper::Clock::time_point soon() { return keeper::Clock::now() + std::chrono::milliseconds(20); }
+keeper::Clock::time_point patience_end() {
+  return keeper::Clock::now() + std::chrono::milliseconds(20);
+}
 
-std::string head_of(std::uint32_t bytes, keeper::Word kind) {
+std::string frame_head(std::uint32_t bytes, keeper::Word kind) {
   const keeper::Head head{bytes, kind};
   std::string text(sizeof head, '\0');
   std::memcpy(text.data(), &head, sizeof head);
@@ -39,10 +41,10 @@ TEST(KeeperPatience, HalfAFrameIsNotWaitedForForEver) {
   const Ends link = ends();
   ASSERT_EQ(::send(link.theirs.get(), "abc", 3, 0), 3);
   std::string room(8, '\0');
-  EXPECT_FALSE(keeper::read_by(link.ours.get(), room, soon()));
-  EXPECT_FALSE(keeper::wait_for(link.ours.get(), POLLIN, soon()));
+  EXPECT_FALSE(keeper::read_by(link.ours.get(), room, patience_end()));
+  EXPECT_FALSE(keeper::wait_for(link.ours.get(), POLLIN, patience_end()));
   ASSERT_EQ(::send(link.theirs.get(), "abcdefgh", 8, 0), 8);
-  EXPECT_TRUE(keeper::read_by(link.ours.get(), room, soon()));
+  EXPECT_TRUE(keeper::read_by(link.ours.get(), room, patience_end()));
   EXPECT_EQ(room, "abcdefgh");
 }
 
@@ -51,13 +53,13 @@ TEST(KeeperPatience, NorIsWhoeverReadsNothing) {
   const std::string much(std::size_t{16} << 20U, 'x');
   EXPECT_FALSE(keeper::send_by(link.ours.get(),
                                {static_cast<std::uint32_t>(much.size()), keeper::Word::file}, much,
-                               {}, soon()));
+                               {}, patience_end()));
 }
 
 TEST(KeeperPatience, AnAnswerIsNoLongerThanAnyIs) {
   Ends link = ends();
   // A frame that says it is large: all of it would have to be kept.
-  const std::string head = head_of(keeper::kMostBytes, keeper::Word::ended);
+  const std::string head = frame_head(keeper::kMostBytes, keeper::Word::ended);
   ASSERT_EQ(::send(link.theirs.get(), head.data(), head.size(), 0),
             static_cast<ssize_t>(head.size()));
   Keeper client{std::move(link.ours)};
@@ -67,7 +69,7 @@ TEST(KeeperPatience, AnAnswerIsNoLongerThanAnyIs) {
 TEST(KeeperPatience, AnAnswerOfAnotherKindIsNone) {
   Ends link = ends();
   const std::string words =
-      head_of(0, keeper::Word::done) + head_of(3, keeper::Word::failed) + "abc";
+      frame_head(0, keeper::Word::done) + frame_head(3, keeper::Word::failed) + "abc";
   ASSERT_EQ(::send(link.theirs.get(), words.data(), words.size(), 0),
             static_cast<ssize_t>(words.size()));
   Keeper client{std::move(link.ours)};
@@ -78,8 +80,8 @@ TEST(KeeperPatience, AnAnswerOfAnotherKindIsNone) {
 /// Whether a terminal is had of a keeper that says it has started the command, and sends `file`.
 bool has_terminal(bool asked, int file) {
   Ends link = ends();
-  EXPECT_TRUE(
-      keeper::send_by(link.theirs.get(), {0, keeper::Word::started}, {}, {&file, 1}, soon()));
+  EXPECT_TRUE(keeper::send_by(link.theirs.get(), {0, keeper::Word::started}, {}, {&file, 1},
+                              patience_end()));
   KeptProcess process;
   process.terminal = asked;
   keeper::Failed problem;
@@ -102,7 +104,8 @@ TEST(KeeperPatience, AFileComesWithItsHead) {
   Ends link = ends();
   const Fd null = open_file("/dev/null");
   const int file = null.get();
-  ASSERT_TRUE(keeper::send_by(link.theirs.get(), {0, keeper::Word::hello}, {}, {&file, 1}, soon()));
+  ASSERT_TRUE(
+      keeper::send_by(link.theirs.get(), {0, keeper::Word::hello}, {}, {&file, 1}, patience_end()));
   Keeper client{std::move(link.ours)};
   EXPECT_TRUE(client.hello());
 }

@@ -13,7 +13,7 @@ namespace mlenv {
 namespace {
 
 /// Files of a machine as cgroups(7) shows them, written down from one of each sort.
-class Machine {
+class LimitedMachine {
  public:
   void file(const std::string& path, const std::string& text) {
     make_folders((root_.path() / path).parent_path());
@@ -67,7 +67,7 @@ const LimitPlace* place(const std::variant<LimitPlace, NoLimitPlace>& found) {
 }
 
 TEST(LimitPlace, Version1TakesTheGroupOfEachController) {
-  Machine machine;
+  LimitedMachine machine;
   machine.file("proc/self/cgroup", "3:memory:/slurm/job\n2:cpu,cpuacct:/\n0::/\n");
   machine.file("proc/self/mountinfo",
                "31 20 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
@@ -91,7 +91,7 @@ TEST(LimitPlace, Version1TakesTheGroupOfEachController) {
 }
 
 TEST(LimitPlace, Version2TakesTheNearestFolderThatHandsDown) {
-  Machine machine;
+  LimitedMachine machine;
   machine.unified("/user.slice/app.slice/shell.scope");
   machine.group("", "cpu memory pids", "", false);
   machine.group("/user.slice", "memory pids", "", false);
@@ -108,7 +108,7 @@ TEST(LimitPlace, Version2TakesTheNearestFolderThatHandsDown) {
 }
 
 TEST(LimitPlace, AloneInItWeStepAside) {
-  Machine machine;
+  LimitedMachine machine;
   machine.unified("/own.scope");
   machine.group("", "cpu memory pids", "", false);
   machine.group("/own.scope", "", "77\n", true);
@@ -119,7 +119,7 @@ TEST(LimitPlace, AloneInItWeStepAside) {
 }
 
 TEST(LimitPlace, TheFirstFolderTakesProcessesAndGroups) {
-  Machine machine;
+  LimitedMachine machine;
   machine.unified("/");
   machine.group("", "", "1\n77\n", true);
   const auto found = machine.find(memory(), true);
@@ -128,7 +128,7 @@ TEST(LimitPlace, TheFirstFolderTakesProcessesAndGroups) {
 }
 
 TEST(LimitPlace, SystemdIsAskedWhereItIs) {
-  Machine machine;
+  LimitedMachine machine;
   machine.unified("/user.slice/session-1.scope");
   machine.group("", "cpu memory pids", "", false);
   machine.group("/user.slice/session-1.scope", "", "1\n77\n", false);
@@ -146,7 +146,7 @@ TEST(LimitPlace, SystemdIsAskedWhereItIs) {
 }
 
 TEST(LimitPlace, AControllerThatIsNotThereIsToldOf) {
-  Machine machine;
+  LimitedMachine machine;
   machine.unified("/");
   machine.group("", "", "77\n", true);
   machine.file("sys/fs/cgroup/cgroup.controllers", "cpu pids\n");

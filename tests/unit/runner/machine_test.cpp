@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include <gtest/gtest.h>
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
 
 class MachineTest : public testing::Test {
  protected:
@@ -33,7 +32,7 @@ class MachineTest : public testing::Test {
   void image(const std::string& path, std::string_view text) {
     put(folder_.path() / "image" / path, text);
   }
-  Words bring() { return bring_machine(ImageRoot{folder_.path() / "image"}, machine_); }
+  Strings bring() { return bring_machine(ImageRoot{folder_.path() / "image"}, machine_); }
   std::string in_image(const std::string& path) {
     return read_file_if_exists(folder_.path() / "image" / path).value_or("(absent)");
   }
@@ -54,7 +53,7 @@ TEST_F(MachineTest, NothingOfAnEarlierStartGoesOn) {
   host("etc/apt/auth.conf.d/team.conf", "machine a login b password c\n");
   host("etc/pip.conf", "[global]\nindex-url = http://one.example\n");
   host("home/jo/.config/uv/uv.toml", "offline = true\n");
-  Words written;
+  Strings written;
   machine_.written = &written;
   bring();
   EXPECT_EQ(in_image("etc/apt/auth.conf.d/team.conf"), "machine a login b password c\n");
@@ -77,8 +76,8 @@ TEST_F(MachineTest, PassesProxiesAndIndexesAndNothingElse) {
                           {"PIP_INDEX_URL", "http://i/simple"},
                           {"AWS_SECRET_ACCESS_KEY", "no"},
                           {"HOME", "/home/jo"}};
-  EXPECT_EQ(bring(), (Words{"PIP_INDEX_URL=http://i/simple", "UV_INDEX_TEAM_PASSWORD=s",
-                            "https_proxy=http://p:1"}));
+  EXPECT_EQ(bring(), (Strings{"PIP_INDEX_URL=http://i/simple", "UV_INDEX_TEAM_PASSWORD=s",
+                              "https_proxy=http://p:1"}));
 }
 
 TEST_F(MachineTest, CertificatesAreCopiedOnce) {
@@ -87,8 +86,8 @@ TEST_F(MachineTest, CertificatesAreCopiedOnce) {
   machine_.environment = {{"SSL_CERT_FILE", "/etc/ssl/ours.pem"},
                           {"PIP_CERT", "/etc/ssl/ours.pem"},
                           {"CURL_CA_BUNDLE", "/etc/ssl/absent.pem"}};
-  EXPECT_EQ(bring(), (Words{"PIP_CERT=/run/mlenv/certificates-1.pem",
-                            "SSL_CERT_FILE=/run/mlenv/certificates-1.pem"}));
+  EXPECT_EQ(bring(), (Strings{"PIP_CERT=/run/mlenv/certificates-1.pem",
+                              "SSL_CERT_FILE=/run/mlenv/certificates-1.pem"}));
   EXPECT_EQ(read_file(machine_.folder / "certificates-1.pem"), "certificate");
   EXPECT_EQ(in_image("etc/pip.conf"),
             "# This machine's settings, put here by `mlenv run`\n"

@@ -6,7 +6,7 @@
 namespace mlenv {
 namespace {
 
-std::string refused(std::string_view text) {
+std::string mount_refusal(std::string_view text) {
   try {
     (void)Mount::parse(text);
   } catch (const Error& error) {
@@ -34,17 +34,17 @@ TEST(Mount, RelativeSourceIsOfTheCurrentFolder) {
 
 TEST(Mount, LeavesTheContainersOwnFoldersAlone) {
   for (const char* target : {"/proc", "/proc/cpuinfo", "/sys", "/dev", "/dev/", "/tmp/../proc"}) {
-    EXPECT_EQ(refused(std::string("/usr:") + target), "bad-mount") << target;
+    EXPECT_EQ(mount_refusal(std::string("/usr:") + target), "bad-mount") << target;
   }
   for (const char* target : {"/dev/shm", "/sys/fs/cgroup", "/process", "/tmp"}) {
-    EXPECT_EQ(refused(std::string("/usr:") + target), "accepted") << target;
+    EXPECT_EQ(mount_refusal(std::string("/usr:") + target), "accepted") << target;
   }
 }
 
 TEST(Mount, RefusesWhatIsNone) {
   for (const char* text : {"", "/usr", "/usr:", ":/data", "/usr:data", "/usr:/data:rx", "/usr:/",
                            "/usr:/a/..", "/nowhere/at/all:/data"}) {
-    EXPECT_EQ(refused(text), "bad-mount") << text;
+    EXPECT_EQ(mount_refusal(text), "bad-mount") << text;
   }
 }
 

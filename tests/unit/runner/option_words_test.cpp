@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 
 template <class Parse>
-std::string refusal_of(Parse&& parse) {
+std::string parse_refusal(Parse&& parse) {
   return code_of([&] { (void)parse(); });
 }
 
@@ -22,13 +22,13 @@ TEST(OptionWords, SizesAreDockers) {
   }
   EXPECT_EQ(parse_size("--x", "7b"), 7U);
   for (const char* text : {"", "m", "-1", "1x", "1mm", "1.2.3g", "0", "1e30", "nan", "9999999t"}) {
-    EXPECT_EQ(refusal_of([&] { return parse_size("--x", text); }), "usage") << text;
+    EXPECT_EQ(parse_refusal([&] { return parse_size("--x", text); }), "usage") << text;
   }
 }
 
 TEST(OptionWords, MemoryIsEnoughToStartIn) {
   EXPECT_EQ(parse_memory("32m"), 32 * kMiB);
-  EXPECT_EQ(refusal_of([] { return parse_memory("31m"); }), "usage");
+  EXPECT_EQ(parse_refusal([] { return parse_memory("31m"); }), "usage");
   const auto swap = [](std::string_view text, std::optional<std::uint64_t> memory = 64 * kMiB) {
     JobLimits limits;
     limits.memory_bytes = memory;
@@ -40,20 +40,20 @@ TEST(OptionWords, MemoryIsEnoughToStartIn) {
   EXPECT_FALSE(swap("0").memory_swap_bytes);
   EXPECT_FALSE(swap("0").unlimited_swap);
   EXPECT_TRUE(swap("-1").unlimited_swap);
-  EXPECT_EQ(refusal_of([&] { return swap("63m"); }), "usage");
-  EXPECT_EQ(refusal_of([&] { return swap("-2"); }), "usage");
-  EXPECT_EQ(refusal_of([&] { return swap("1g", std::nullopt); }), "usage");
+  EXPECT_EQ(parse_refusal([&] { return swap("63m"); }), "usage");
+  EXPECT_EQ(parse_refusal([&] { return swap("-2"); }), "usage");
+  EXPECT_EQ(parse_refusal([&] { return swap("1g", std::nullopt); }), "usage");
 }
 
 TEST(OptionWords, Processors) {
   EXPECT_DOUBLE_EQ(parse_cpus("1.5"), 1.5);
   for (const char* text : {"", "0", "-1", "x", "1,5", "0.001", "inf", "nan"}) {
-    EXPECT_EQ(refusal_of([&] { return parse_cpus(text); }), "usage") << text;
+    EXPECT_EQ(parse_refusal([&] { return parse_cpus(text); }), "usage") << text;
   }
   EXPECT_EQ(parse_cpuset("3,0-2,8"), "0-3,8");
   EXPECT_EQ(parse_cpuset("5"), "5");
   for (const char* text : {"", "a", "1-", "-1", "2-1", "1,,2", "0-99999999"}) {
-    EXPECT_EQ(refusal_of([&] { return parse_cpuset(text); }), "usage") << text;
+    EXPECT_EQ(parse_refusal([&] { return parse_cpuset(text); }), "usage") << text;
   }
 }
 
@@ -61,7 +61,7 @@ TEST(OptionWords, Pids) {
   EXPECT_EQ(parse_pids("100"), 100U);
   EXPECT_FALSE(parse_pids("-1"));
   for (const char* text : {"", "0", "x", "-2"}) {
-    EXPECT_EQ(refusal_of([&] { return parse_pids(text); }), "usage") << text;
+    EXPECT_EQ(parse_refusal([&] { return parse_pids(text); }), "usage") << text;
   }
 }
 
@@ -72,7 +72,7 @@ TEST(OptionWords, Ulimits) {
   EXPECT_EQ(parse_ulimit("core=0:-1"), (Ulimit{"core", 0, {}}));
   for (const char* text : {"", "nofile", "nofile=", "files=1", "nofile=2:1", "nofile=-1:1",
                            "nofile=1:2:3", "NOFILE=1"}) {
-    EXPECT_EQ(refusal_of([&] { return parse_ulimit(text); }), "usage") << text;
+    EXPECT_EQ(parse_refusal([&] { return parse_ulimit(text); }), "usage") << text;
   }
 }
 
@@ -85,7 +85,7 @@ TEST(OptionWords, FoldersInMemory) {
   EXPECT_EQ(parse_tmpfs("/m:size=50%").options.back(), "size=50%");
   for (const char* text :
        {"", "m", "/", "/dev", "/sys/", "/proc/x", "/m:", "/m:mode=9", "/m:uid=0", "/m:size=%"}) {
-    const std::string code = refusal_of([&] { return parse_tmpfs(text); });
+    const std::string code = parse_refusal([&] { return parse_tmpfs(text); });
     EXPECT_TRUE(code == "bad-mount" || code == "usage") << text << code;
   }
 }
@@ -104,7 +104,7 @@ TEST(OptionWords, Mounts) {
        {"", "type=volume,target=/x", "src=/tmp", "dst=/x", "src=/tmp,dst=x", "src=/none,dst=/x",
         "type=tmpfs,src=/tmp,dst=/x", "src=/tmp,dst=/x,tmpfs-size=1", "src=/tmp,dst=/proc",
         "src=/tmp,dst=/x,what"}) {
-    EXPECT_EQ(refusal_of([&] { return parse_mount(text); }), "bad-mount") << text;
+    EXPECT_EQ(parse_refusal([&] { return parse_mount(text); }), "bad-mount") << text;
   }
 }
 
@@ -116,7 +116,7 @@ TEST(OptionWords, Ports) {
             (Ports{{"127.0.0.1", 7000, 80, "tcp"}, {"127.0.0.1", 7001, 81, "tcp"}}));
   for (const char* text : {"", "80", ":80", "80:", "0:80", "80:65536", "x:80:80", "1.2.3:80:80",
                            "80:80/sctp", "1-2:3", "2-1:2-1", "::1:80:80", "a:b"}) {
-    EXPECT_EQ(refusal_of([&] { return parse_ports(text); }), "usage") << text;
+    EXPECT_EQ(parse_refusal([&] { return parse_ports(text); }), "usage") << text;
   }
 }
 
@@ -124,12 +124,12 @@ TEST(OptionWords, NamesOfHostsAndLabels) {
   EXPECT_EQ(parse_hostname("node-1.cluster"), "node-1.cluster");
   for (const std::string& text : {std::string(), std::string("-a"), std::string("a b"),
                                   std::string("a_b"), std::string(64, 'a')}) {
-    EXPECT_EQ(refusal_of([&] { return parse_hostname(text); }), "usage") << text;
+    EXPECT_EQ(parse_refusal([&] { return parse_hostname(text); }), "usage") << text;
   }
   EXPECT_EQ(parse_label("a=b=c"), (JobLabel{"a", "b=c"}));
   EXPECT_EQ(parse_label("a"), (JobLabel{"a", ""}));
   for (const char* text : {"", "=b"}) {
-    EXPECT_EQ(refusal_of([&] { return parse_label(text); }), "usage") << text;
+    EXPECT_EQ(parse_refusal([&] { return parse_label(text); }), "usage") << text;
   }
 }
 

@@ -13,7 +13,7 @@ struct Ended {
 };
 
 /// As crun 1.8 does it.
-Ended ended(const CdiHook& hook, std::string_view state) {
+Ended hook_ended(const CdiHook& hook, std::string_view state) {
   Pipe input = make_pipe();
   Command command{Purpose{"test"}};
   command.argv = hook.argv;
@@ -37,8 +37,8 @@ TEST(PatientHooks, OneThatReadsNothingIsNoFailure) {
   // More than a pipe takes, so that whoever writes it meets the end of a hook that is gone.
   const std::string state(1U << 20U, 's');
   const CdiHook hook{"createContainer", "/bin/true", {"true"}, {"PATH=/nonexistent"}, {}};
-  EXPECT_FALSE(ended(hook, state).was_read);
-  const Ended patient = ended(patient_hook(hook), state);
+  EXPECT_FALSE(hook_ended(hook, state).was_read);
+  const Ended patient = hook_ended(patient_hook(hook), state);
   EXPECT_TRUE(patient.was_read);
   EXPECT_EQ(patient.exit, Exit{});
 }
@@ -55,7 +55,7 @@ TEST(PatientHooks, ItsStateArgumentsVariablesAndStatusAreItsOwn) {
   const CdiHook patient = patient_hook(hook);
   EXPECT_EQ(patient.timeout_seconds, 3U);
   EXPECT_EQ(patient.when, "createRuntime");
-  EXPECT_EQ(ended(patient, R"({"a": "$b `c` \\d"})").exit.code, 7);
+  EXPECT_EQ(hook_ended(patient, R"({"a": "$b `c` \\d"})").exit.code, 7);
 }
 
 TEST(PatientHooks, ThoseOfTheImageAreLeftAlone) {

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-json parsed(const Answer& answer) {
+json parsed_answer(const Answer& answer) {
   return json::parse(answer_of(answer.judgement, answer.members));
 }
 
@@ -56,7 +56,7 @@ TEST(ProbeReport, IsJsonWhateverADriverSays) {
   report.gpus[0].host_to_device = 25e9;
   report.pairs.emplace_back().problem = "none\nthere";
   report.nccl = NcclReport{"lib", "2.28.3", 2, 1000, true, 0.001, ""};
-  const json answer = parsed({judge(report), members_of(report)});
+  const json answer = parsed_answer({judge(report), members_of(report)});
   EXPECT_EQ(answer["verdict"], "fails");
   EXPECT_EQ(answer["gpus"][0]["host_to_device_bytes_per_second"], 25'000'000'000);
   EXPECT_TRUE(answer["gpus"][0]["kernel_right"].is_null());
@@ -81,7 +81,8 @@ TEST(ProbeAside, TheLastReportAndTheVerdictCount) {
   Report early;
   early.cuda_version = "13.0";
   const std::string told = "doing cuInit\nreport " + members_of(early) + "\n";
-  const json works = parsed(read_lines(told + "verdict no-gpu\twhy not\tdo this\n", "ended"));
+  const json works =
+      parsed_answer(read_lines(told + "verdict no-gpu\twhy not\tdo this\n", "ended"));
   EXPECT_EQ(works["verdict"], "no-gpu");
   EXPECT_EQ(works["reason"], "why not");
   EXPECT_EQ(works["advice"], "do this");
@@ -92,13 +93,13 @@ TEST(ProbeAside, WhatEndsWithoutAVerdictSaysWhatItWasDoing) {
   Report early;
   early.cuda_version = "13.0";
   const std::string told = "doing cuInit\nreport " + members_of(early) + "\ndoing the kernel\n";
-  const json cut = parsed(read_lines(told + "verdict works\t", "it crashed"));
+  const json cut = parsed_answer(read_lines(told + "verdict works\t", "it crashed"));
   EXPECT_EQ(cut["verdict"], "fails");
   EXPECT_EQ(cut["reason"], "it crashed at: the kernel");
   EXPECT_EQ(cut["driver"]["cuda_version"], "13.0");
   EXPECT_TRUE(cut["advice"].is_null());
   for (const char* nothing : {"", "\n\n", "verdict\n", "verdict works\n", "report {\"x\":"}) {
-    const json answer = parsed(read_lines(nothing, "it ended"));
+    const json answer = parsed_answer(read_lines(nothing, "it ended"));
     EXPECT_EQ(answer["verdict"], "fails") << nothing;
     EXPECT_EQ(answer["reason"], "it ended") << nothing;
     EXPECT_TRUE(answer["gpus"].empty());

@@ -25,7 +25,7 @@ using test::records;
 constexpr std::size_t kNoLimit = std::size_t{64} << 20;
 
 /// With zlib's choice of symbols, and a flush (an empty stored block) every `flush` bytes.
-std::string deflated(std::string_view text, int level, int strategy, std::size_t flush) {
+std::string zlib_deflated(std::string_view text, int level, int strategy, std::size_t flush) {
   z_stream stream{};
   EXPECT_EQ(deflateInit2(&stream, level, Z_DEFLATED, -15, 9, strategy), Z_OK);
   std::string out(deflateBound(&stream, text.size()) + text.size() / flush * 16 + 64, '\0');
@@ -34,15 +34,15 @@ std::string deflated(std::string_view text, int level, int strategy, std::size_t
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   for (std::size_t done = 0; done < text.size(); done += flush) {
     stream.avail_in = static_cast<uInt>(std::min(flush, text.size() - done));
-    EXPECT_EQ(deflate(&stream, Z_SYNC_FLUSH), Z_OK);
+    EXPECT_EQ(::deflate(&stream, Z_SYNC_FLUSH), Z_OK);
   }
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  EXPECT_EQ(::deflate(&stream, Z_FINISH), Z_STREAM_END);
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;
 }
 
-std::vector<std::string> texts() {
+std::vector<std::string> texts_to_deflate() {
   // More than a window and a part, of every kind.
   std::string far = noise(32'768, 1);
   far += far;  // every match reaches as far as one may
@@ -56,10 +56,10 @@ std::vector<std::string> texts() {
 }
 
 TEST(Decoder, ReadsWhatZlibWrites) {
-  for (const std::string& text : texts()) {
+  for (const std::string& text : texts_to_deflate()) {
     for (const int strategy : {Z_DEFAULT_STRATEGY, Z_FILTERED, Z_HUFFMAN_ONLY, Z_RLE, Z_FIXED}) {
       for (const int level : {0, 1, 6, 9}) {
-        const std::string raw = deflated(text, level, strategy, 100'000);
+        const std::string raw = zlib_deflated(text, level, strategy, 100'000);
         const auto found = by_us(as_bytes(raw), kNoLimit, 70'000);
         ASSERT_EQ(found.verdict, Inflated::whole) << level << " " << strategy;
         ASSERT_TRUE(found.text == text) << level << " " << strategy;
@@ -70,7 +70,7 @@ TEST(Decoder, ReadsWhatZlibWrites) {
 
 TEST(Decoder, InputMayComeInAnyPieces) {
   const std::string text = prose(60'000, 7) + noise(3000, 8) + records(60'000, 9);
-  const std::string raw = deflated(text, 6, Z_DEFAULT_STRATEGY, 20'000);
+  const std::string raw = zlib_deflated(text, 6, Z_DEFAULT_STRATEGY, 20'000);
   for (const std::size_t step : {1U, 2U, 3U, 31U, 32U, 33U, 1023U, 1024U, 1025U, 5000U}) {
     const auto found = by_us(as_bytes(raw), kNoLimit, step);
     ASSERT_EQ(found.verdict, Inflated::whole) << step;
@@ -79,7 +79,7 @@ TEST(Decoder, InputMayComeInAnyPieces) {
 }
 
 TEST(Decoder, TellsWhatFollows) {
-  const std::string raw = deflated(prose(5000, 10), 6, Z_DEFAULT_STRATEGY, 5000);
+  const std::string raw = zlib_deflated(prose(5000, 10), 6, Z_DEFAULT_STRATEGY, 5000);
   for (const std::size_t count : {1U, 7U, 8U, 9U, 3000U}) {
     EXPECT_EQ(by_us(as_bytes(raw + std::string(count, '\0')), kNoLimit, 64).verdict,
               Inflated::followed);
@@ -88,7 +88,7 @@ TEST(Decoder, TellsWhatFollows) {
 
 TEST(Decoder, EveryTruncationIsNoticed) {
   for (const int strategy : {Z_DEFAULT_STRATEGY, Z_FIXED}) {
-    const std::string raw = deflated(prose(2000, 11) + noise(200, 12), 6, strategy, 900);
+    const std::string raw = zlib_deflated(prose(2000, 11) + noise(200, 12), 6, strategy, 900);
     for (std::size_t size = 0; size < raw.size(); ++size) {
       const std::string cut = raw.substr(0, size);
       ASSERT_EQ(by_us(as_bytes(cut), kNoLimit, 100).verdict, Inflated::truncated) << size;
@@ -104,7 +104,8 @@ TEST(Decoder, DamagedStreamsAreWhatZlibTakesThemFor) {
   for (int round = 0; round < 4'000; ++round) {
     const std::string text = round % 2 == 0 ? prose(300, static_cast<std::uint64_t>(round % 50))
                                             : records(900, static_cast<std::uint64_t>(round % 50));
-    std::string raw = deflated(text, round % 3 == 0 ? 1 : 9, round % 5 == 0 ? Z_FIXED : 0, 250);
+    std::string raw =
+        zlib_deflated(text, round % 3 == 0 ? 1 : 9, round % 5 == 0 ? Z_FIXED : 0, 250);
     for (std::uint64_t flips = random.below(3); flips > 0; --flips) {
       // Codes stand at the beginning.
       const std::uint64_t at =
@@ -156,7 +157,7 @@ TEST(Decoder, LongestCodewords) {
   Generator random{14};
   for (std::size_t i = text.size(); i > 1; --i) std::swap(text[i - 1], text[random.below(i)]);
   for (const int strategy : {Z_HUFFMAN_ONLY, Z_DEFAULT_STRATEGY}) {
-    const std::string raw = deflated(text, 9, strategy, text.size());
+    const std::string raw = zlib_deflated(text, 9, strategy, text.size());
     EXPECT_TRUE(by_us(as_bytes(raw), kNoLimit, 4096).text == text);
   }
 }

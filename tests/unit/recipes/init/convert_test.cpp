@@ -12,11 +12,10 @@
 #include "recipes/init/host_choice.hpp"
 #include "recipes/recipe.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
 
 class ConvertTest : public testing::Test {
  protected:
@@ -38,8 +37,8 @@ class ConvertTest : public testing::Test {
     const std::string text = render_draft(draft, "recipe.yaml");
     return parse_recipe(text, "recipe.yaml");
   }
-  static Words reasons(const Draft& draft) {
-    Words all;
+  static Strings reasons(const Draft& draft) {
+    Strings all;
     for (const LeftOut& one : draft.left_out) all.push_back(one.text);
     return all;
   }
@@ -104,8 +103,8 @@ TEST_F(ConvertTest, CopiesAsDockerWould) {
                                                               {"conf/b.toml", "/app/b2.toml"},
                                                               {"c.txt", "/etc/"},
                                                               {".", "/app"}}));
-  EXPECT_EQ(reasons(draft), (Words{"COPY src/*.py /x/", "COPY ../up /x", "COPY c.txt /tmp",
-                                   "COPY c.txt /other", "ADD c.tar.gz /x", "COPY $NO /x"}));
+  EXPECT_EQ(reasons(draft), (Strings{"COPY src/*.py /x/", "COPY ../up /x", "COPY c.txt /tmp",
+                                     "COPY c.txt /other", "ADD c.tar.gz /x", "COPY $NO /x"}));
   EXPECT_EQ(read_back(draft).files.size(), 4U);
 }
 
@@ -113,13 +112,14 @@ TEST_F(ConvertTest, CommandsAreThoseThatTheImageWouldRun) {
   const auto command = [&](const std::string& text) {
     return of_dockerfile("FROM debian:12\nENV A=b\n" + text + '\n').command;
   };
-  EXPECT_EQ(command("CMD [\"python\", \"a b.py\"]"), (Words{"python", "a b.py"}));
-  EXPECT_EQ(command("CMD python train.py --x 'y z'"), (Words{"python", "train.py", "--x", "y z"}));
-  EXPECT_EQ(command("CMD python a && b"), (Words{"/bin/sh", "-c", "python a && b"}));
-  EXPECT_EQ(command("CMD [\"b\"]\nENTRYPOINT [\"a\"]"), (Words{"a", "b"}));
-  EXPECT_EQ(command("ENTRYPOINT a\nCMD [\"b\"]"), (Words{"a"}));
-  EXPECT_EQ(command("CMD [\"a\"]\nCMD [\"b\"]"), (Words{"b"}));
-  EXPECT_EQ(command("CMD echo $HOME"), (Words{"/bin/sh", "-c", "echo $HOME"}));
+  EXPECT_EQ(command("CMD [\"python\", \"a b.py\"]"), (Strings{"python", "a b.py"}));
+  EXPECT_EQ(command("CMD python train.py --x 'y z'"),
+            (Strings{"python", "train.py", "--x", "y z"}));
+  EXPECT_EQ(command("CMD python a && b"), (Strings{"/bin/sh", "-c", "python a && b"}));
+  EXPECT_EQ(command("CMD [\"b\"]\nENTRYPOINT [\"a\"]"), (Strings{"a", "b"}));
+  EXPECT_EQ(command("ENTRYPOINT a\nCMD [\"b\"]"), (Strings{"a"}));
+  EXPECT_EQ(command("CMD [\"a\"]\nCMD [\"b\"]"), (Strings{"b"}));
+  EXPECT_EQ(command("CMD echo $HOME"), (Strings{"/bin/sh", "-c", "echo $HOME"}));
 }
 
 TEST_F(ConvertTest, InstallCommandsInTheirForms) {
@@ -133,11 +133,11 @@ TEST_F(ConvertTest, InstallCommandsInTheirForms) {
       "RUN if true; then pip install nothing; fi\nRUN pip install black || true\n"
       "RUN apt-get install -y libgl1:amd64 zstd/bookworm-backports 'tar=1.34*'\n");
   EXPECT_EQ(draft.system,
-            (Words{"curl/bookworm-backports", "git", "libgl1:amd64", "zstd/bookworm-backports"}));
-  EXPECT_EQ(draft.packages, (Words{"idna==1.17", "six", "attrs", "tqdm>4"}));
-  EXPECT_EQ(reasons(draft), (Words{"pip install numpy>=1.2", "pip install $UNKNOWN",
-                                   "if true; then pip install nothing; fi", "pip install black",
-                                   "true", "tar=1.34*"}));
+            (Strings{"curl/bookworm-backports", "git", "libgl1:amd64", "zstd/bookworm-backports"}));
+  EXPECT_EQ(draft.packages, (Strings{"idna==1.17", "six", "attrs", "tqdm>4"}));
+  EXPECT_EQ(reasons(draft), (Strings{"pip install numpy>=1.2", "pip install $UNKNOWN",
+                                     "if true; then pip install nothing; fi", "pip install black",
+                                     "true", "tar=1.34*"}));
   EXPECT_EQ(read_back(draft).system.size(), 4U);
 }
 
@@ -150,13 +150,13 @@ TEST_F(ConvertTest, WordsBeforeACommandAndAptsReleaseInAllForms) {
       "RUN apt-get -yqt bookworm-backports install curl wine:i386\n"
       "RUN apt-get install --target-release=bookworm-backports zstd\n"
       "RUN sudo -E -u root make -C /x 'a  b' && sudo -n touch /y\nRUN sudo -u app touch /z\n");
-  EXPECT_EQ(draft.packages, (Words{"six", "idna"}));
-  EXPECT_EQ(draft.system, (Words{"git/bookworm-backports", "curl/bookworm-backports",
-                                 "wine/bookworm-backports", "zstd/bookworm-backports"}));
+  EXPECT_EQ(draft.packages, (Strings{"six", "idna"}));
+  EXPECT_EQ(draft.system, (Strings{"git/bookworm-backports", "curl/bookworm-backports",
+                                   "wine/bookworm-backports", "zstd/bookworm-backports"}));
   const std::vector<RunStep> steps = read_back(draft).run;
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(steps[0].command.text, "cd /\nmake -C /x 'a  b'\ntouch /y");
-  EXPECT_EQ(reasons(draft), (Words{"wine:i386", "sudo -u app touch /z"}));
+  EXPECT_EQ(reasons(draft), (Strings{"wine:i386", "sudo -u app touch /z"}));
 }
 
 TEST_F(ConvertTest, SudoIsFoundBehindOtherWordsToo) {
@@ -169,7 +169,7 @@ TEST_F(ConvertTest, SudoIsFoundBehindOtherWordsToo) {
   ASSERT_EQ(steps.size(), 2U);
   EXPECT_EQ(steps[0].command.text, "cd /\nA='b  c' env -u D make -C /x 'a  b'");
   EXPECT_EQ(steps[1].command.text, "cd /\nexec touch /y");
-  EXPECT_EQ(reasons(draft), (Words{"env FOO=1 sudo -u app make -C /x"}));
+  EXPECT_EQ(reasons(draft), (Strings{"env FOO=1 sudo -u app make -C /x"}));
 }
 
 TEST_F(ConvertTest, OrdinaryCommandsBecomeSteps) {
@@ -181,21 +181,21 @@ TEST_F(ConvertTest, OrdinaryCommandsBecomeSteps) {
       "RUN --mount=type=secret,id=netrc --mount=type=cache,target=/c fetch\n"
       "WORKDIR /work\nRUN <<E\npip install six\n./configure\nmake\nE\n");
   const std::vector<RunStep> steps = read_back(draft).run;
-  Words texts;
+  Strings texts;
   for (const RunStep& step : steps) texts.push_back(step.command.text);
   const std::string app = "mkdir -p /app && cd /app\n";
   EXPECT_EQ(
       texts,
-      (Words{"cd /\nuseradd -m x", app + "cd ext\nmake CFLAGS=\"-O2 $A\"\nmake install > /log",
-             app + "WHO='the bob'\necho $WHO-$WHOLE > /etc/who", app + "touch 'a b' 'it'\\''s'",
-             app + "git clone https://host.example/tool /opt/tool", app + "fetch",
-             "./configure\nmake"}));
+      (Strings{"cd /\nuseradd -m x", app + "cd ext\nmake CFLAGS=\"-O2 $A\"\nmake install > /log",
+               app + "WHO='the bob'\necho $WHO-$WHOLE > /etc/who", app + "touch 'a b' 'it'\\''s'",
+               app + "git clone https://host.example/tool /opt/tool", app + "fetch",
+               "./configure\nmake"}));
   ASSERT_EQ(steps.size(), 7U);
   EXPECT_TRUE(steps[4].network);
   EXPECT_FALSE(steps[3].network);
-  EXPECT_EQ(steps[5].secrets, Words{"netrc"});
-  EXPECT_EQ(draft.packages, Words{"six"});
-  EXPECT_EQ(reasons(draft), (Words{"apt-get update", "RUN --mount=type=cache,target=/c"}));
+  EXPECT_EQ(steps[5].secrets, Strings{"netrc"});
+  EXPECT_EQ(draft.packages, Strings{"six"});
+  EXPECT_EQ(reasons(draft), (Strings{"apt-get update", "RUN --mount=type=cache,target=/c"}));
 }
 
 TEST_F(ConvertTest, WhatIsNoOrdinaryCommandBecomesNoStep) {
@@ -206,11 +206,11 @@ TEST_F(ConvertTest, WhatIsNoOrdinaryCommandBecomesNoStep) {
       "done\n");
   EXPECT_TRUE(draft.run.empty());
   EXPECT_EQ(draft.base, "host.example/base:1");
-  EXPECT_EQ(draft.system, Words{"git"});
+  EXPECT_EQ(draft.system, Strings{"git"});
   EXPECT_EQ(reasons(draft),
-            (Words{"curl -s https://host.example/x", "sh", "make", "conda install numpy",
-                   "RUN --mount=type=ssh", "git clone a", "RUN cat <<E >/x",
-                   "apt-get remove -y git", "uv sync", "for a in b; do c; done"}));
+            (Strings{"curl -s https://host.example/x", "sh", "make", "conda install numpy",
+                     "RUN --mount=type=ssh", "git clone a", "RUN cat <<E >/x",
+                     "apt-get remove -y git", "uv sync", "for a in b; do c; done"}));
   EXPECT_NO_THROW(read_back(draft));
 }
 
@@ -219,18 +219,18 @@ TEST_F(ConvertTest, AFileWithHashesOrConstraintsIsNamedItself) {
   put("sub/req.txt", "six==1.17" + hash + "\n");
   Draft draft =
       of_dockerfile("FROM python:3.11\nCOPY sub/req.txt /r.txt\nRUN pip install -r /r.txt\n");
-  EXPECT_EQ(draft.requirements, Words{"sub/req.txt"});
+  EXPECT_EQ(draft.requirements, Strings{"sub/req.txt"});
   EXPECT_TRUE(draft.packages.empty());
   EXPECT_TRUE(draft.left_out.empty());
   put("c.txt", "six<2\n");
   put("requirements.txt", "-c c.txt\ntorch\nsix\n");
   draft = converted("requirements.txt");
-  EXPECT_EQ(draft.requirements, Words{"requirements.txt"});
+  EXPECT_EQ(draft.requirements, Strings{"requirements.txt"});
   // With what `requirements` refuses, line by line.
   put("requirements.txt", "-c c.txt\n--require-hashes\n-e .\nsix==1.17" + hash + "\n");
   draft = converted("requirements.txt");
   EXPECT_TRUE(draft.requirements.empty());
-  EXPECT_EQ(draft.packages, Words{"six==1.17"});
+  EXPECT_EQ(draft.packages, Strings{"six==1.17"});
   EXPECT_EQ(draft.left_out.size(), 4U);
 }
 
@@ -238,10 +238,10 @@ TEST_F(ConvertTest, AStageThatTheLastOneBeginsWithCounts) {
   const Draft draft = of_dockerfile(
       "ARG B=base\nFROM python:3.11 AS base\nENV A=1\nRUN pip install six\nFROM debian AS other\n"
       "RUN pip install no\nFROM ${B}\nENV C=$A-2\n");
-  EXPECT_EQ(draft.packages, Words{"six"});
+  EXPECT_EQ(draft.packages, Strings{"six"});
   EXPECT_EQ(draft.env,
             (std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"C", "1-2"}}));
-  EXPECT_EQ(reasons(draft), Words{"FROM debian AS other"});
+  EXPECT_EQ(reasons(draft), Strings{"FROM debian AS other"});
 }
 
 TEST_F(ConvertTest, FrameworksAreFoundByTheirPackages) {
@@ -270,8 +270,8 @@ TEST_F(ConvertTest, FoldersAndSourcesOfUvAreAddresses) {
   put("libs/x/pyproject.toml", "[project]\nname = \"x\"\n");
   put("requirements.txt", "./libs/x[dev] ; os_name == 'posix'\n-e ./libs/x\n./libs/nobody\n");
   const Draft lines = converted("requirements.txt");
-  EXPECT_EQ(lines.packages, (Words{"x[dev] @ ./libs/x ; os_name == 'posix'", "x @ ./libs/x"}));
-  EXPECT_EQ(reasons(lines), Words{"./libs/nobody"});
+  EXPECT_EQ(lines.packages, (Strings{"x[dev] @ ./libs/x ; os_name == 'posix'", "x @ ./libs/x"}));
+  EXPECT_EQ(reasons(lines), Strings{"./libs/nobody"});
   put("pyproject.toml",
       "[project]\nname = \"p\"\ndependencies = [\"x>=1\", \"My_Tool[cli]\", \"shared\", \"six\"]\n"
       "[tool.uv]\npackage = true\n[tool.uv.sources]\nx = { path = \"libs/x\", editable = true }\n"
@@ -279,9 +279,9 @@ TEST_F(ConvertTest, FoldersAndSourcesOfUvAreAddresses) {
       "shared = { workspace = true }\n");
   const Draft project = converted("pyproject.toml");
   EXPECT_EQ(project.packages,
-            (Words{"x @ ./libs/x", "My_Tool[cli] @ git+https://h.example/t@v1#subdirectory=a",
-                   "shared", "six"}));
-  EXPECT_EQ(reasons(project), (Words{"tool.uv.sources.shared", "tool.uv.package"}));
+            (Strings{"x @ ./libs/x", "My_Tool[cli] @ git+https://h.example/t@v1#subdirectory=a",
+                     "shared", "six"}));
+  EXPECT_EQ(reasons(project), (Strings{"tool.uv.sources.shared", "tool.uv.package"}));
 }
 
 TEST_F(ConvertTest, NoLoginIsCopied) {
@@ -369,10 +369,10 @@ TEST_F(ConvertTest, LinesOfFilesElsewhereAreNotCopied) {
   put("requirements.txt", "-r " + secret + "\n-r link.txt\n-r sub/deep.txt\n");
   put("environment.yml", "dependencies: [pip: ['-r " + secret + "', '-r inside.txt']]\n");
   put("cog.yaml", "build: {python_requirements: link.txt}\n");
-  EXPECT_EQ(converted("requirements.txt").packages, (Words{"numpy"}));
-  EXPECT_EQ(reasons(converted("requirements.txt")), Words{(folder_.path() / secret).string()});
-  EXPECT_EQ(converted("environment.yml").packages, (Words{"numpy"}));
-  EXPECT_EQ(converted("cog.yaml").packages, Words{});
+  EXPECT_EQ(converted("requirements.txt").packages, (Strings{"numpy"}));
+  EXPECT_EQ(reasons(converted("requirements.txt")), Strings{(folder_.path() / secret).string()});
+  EXPECT_EQ(converted("environment.yml").packages, (Strings{"numpy"}));
+  EXPECT_EQ(converted("cog.yaml").packages, Strings{});
   EXPECT_EQ(code_of([&] { converted("link.txt"); }), "source-invalid");
 }
 
@@ -391,7 +391,7 @@ TEST_F(ConvertTest, ALinkOutOfItsFolderIsNotConverted) {
   }
   put("docker/own.yml", "dependencies: [numpy]\n");
   fs::create_symlink("docker/own.yml", folder_.path() / "own.yml");
-  EXPECT_EQ(converted("own.yml").packages, Words{"numpy"});
+  EXPECT_EQ(converted("own.yml").packages, Strings{"numpy"});
 }
 
 TEST_F(ConvertTest, MoreOfAKindThanPeopleWriteIsAnError) {

@@ -4,11 +4,10 @@
 
 #include "base/error.hpp"
 #include "recipes/init/shell_words.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
 
 TEST(Dockerfile, JoinsContinuedLinesAndSkipsComments) {
   const auto all = read_dockerfile(
@@ -22,7 +21,7 @@ TEST(Dockerfile, JoinsContinuedLinesAndSkipsComments) {
   EXPECT_EQ(all[0].text, "debian AS x");
   EXPECT_EQ(all[1].text, "a   && b   c");
   EXPECT_EQ(all[1].line, 4);
-  EXPECT_EQ(all[2].flags, (Words{"--from=x", "--chmod=644"}));
+  EXPECT_EQ(all[2].flags, (Strings{"--from=x", "--chmod=644"}));
   EXPECT_EQ(all[2].text, "p q");
 }
 
@@ -76,19 +75,19 @@ TEST(Dockerfile, ReplacesVariables) {
   EXPECT_EQ(expanded("${A%x} ${A"), "? ${A%x} ${A");
   bool complete = true;
   EXPECT_EQ(docker_words("a=\"x $A\" 'b $A' c\\ d \"\"", known, complete),
-            (Words{"a=x one", "b $A", "c d", ""}));
+            (Strings{"a=x one", "b $A", "c d", ""}));
   EXPECT_TRUE(complete);
 }
 
 TEST(Dockerfile, TellsExecFormFromAShells) {
-  EXPECT_EQ(exec_form("[\"a\", \"b c\"]"), (Words{"a", "b c"}));
+  EXPECT_EQ(exec_form("[\"a\", \"b c\"]"), (Strings{"a", "b c"}));
   EXPECT_FALSE(exec_form("['a']"));
   EXPECT_FALSE(exec_form("[ -f x ] && y"));
   EXPECT_FALSE(exec_form("[1]"));
 }
 
 struct Seen {
-  Words words;
+  Strings words;
   bool simple;
   bool alone;
   bool control;

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "recipes/resolve/debian.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
@@ -27,13 +28,12 @@ Recipe recipe_for(std::string suite) {
   return recipe;
 }
 
-std::vector<std::string> shown(const std::vector<DebianSource>& sources) {
+std::vector<std::string> shown_sources(const std::vector<DebianSource>& sources) {
   std::vector<std::string> lines;
   for (const DebianSource& source : sources) lines.push_back(source.uris[0] + " " + source.suite);
   return lines;
 }
 
-using Lines = std::vector<std::string>;
 constexpr std::string_view kBookworm = "ID=debian\nVERSION_CODENAME=bookworm\n";
 
 TEST(AptSources, ReadsOneLineEntries) {
@@ -49,11 +49,11 @@ TEST(AptSources, ReadsOneLineEntries) {
       "deb [arch=amd64 http://a.example/debian bookworm main\n",
       "list");
   ASSERT_EQ(sources.size(), 3U);
-  EXPECT_EQ(sources[0].uris, Lines{"http://a.example/debian"});
+  EXPECT_EQ(sources[0].uris, Strings{"http://a.example/debian"});
   EXPECT_EQ(sources[0].suite, "bookworm");
-  EXPECT_EQ(sources[0].components, (Lines{"main", "contrib"}));
+  EXPECT_EQ(sources[0].components, (Strings{"main", "contrib"}));
   EXPECT_TRUE(sources[0].check_valid_until);
-  EXPECT_EQ(sources[1].architectures, (Lines{"amd64", "arm64"}));
+  EXPECT_EQ(sources[1].architectures, (Strings{"amd64", "arm64"}));
   EXPECT_EQ(sources[1].signed_by, "/k.gpg");
   EXPECT_FALSE(sources[1].check_valid_until);
   EXPECT_EQ(sources[2].suite, "./");
@@ -80,7 +80,7 @@ TEST(AptSources, ReadsStanzas) {
       "Types: deb-src\nURIs: http://d.example/debian\nSuites: x\nComponents: main\n",
       "debian.sources");
   ASSERT_EQ(sources.size(), 2U);
-  EXPECT_EQ(sources[0].uris, (Lines{"http://a.example/debian", "http://b.example/debian"}));
+  EXPECT_EQ(sources[0].uris, (Strings{"http://a.example/debian", "http://b.example/debian"}));
   EXPECT_EQ(sources[0].suite, "bookworm");
   EXPECT_EQ(sources[1].suite, "bookworm-updates");
   EXPECT_EQ(sources[1].key,
@@ -116,9 +116,9 @@ TEST(DebianSources, TakesTheDistributionsOwnArchivesAlone) {
              "deb https://charts.example/apt stable main\n"
              "deb http://sql.example/debian bookworm-pgdg main\n");
   const auto sources = debian_sources(recipe_for("bookworm"), root.path(), {});
-  EXPECT_EQ(shown(sources),
-            (Lines{"http://m.example/debian bookworm", "http://m.example/debian bookworm-updates",
-                   "http://m.example/debian-security bookworm-security"}));
+  EXPECT_EQ(shown_sources(sources),
+            (Strings{"http://m.example/debian bookworm", "http://m.example/debian bookworm-updates",
+                     "http://m.example/debian-security bookworm-security"}));
   for (const DebianSource& source : sources) {
     EXPECT_EQ(source.origin, "Debian");
     EXPECT_FALSE(source.optional);
@@ -132,19 +132,19 @@ TEST(DebianSources, RenamesTheMachinesOwnRelease) {
              "deb http://m.example/debian bookworm main\n"
              "deb http://m.example/debian-security bookworm-security main\n");
   const auto trixie = debian_sources(recipe_for("trixie"), root.path(), {});
-  EXPECT_EQ(shown(trixie), (Lines{"http://m.example/debian trixie",
-                                  "http://m.example/debian-security trixie-security"}));
+  EXPECT_EQ(shown_sources(trixie), (Strings{"http://m.example/debian trixie",
+                                            "http://m.example/debian-security trixie-security"}));
   EXPECT_TRUE(trixie[0].optional);
   const auto sid = debian_sources(recipe_for("sid"), root.path(), {});
-  EXPECT_EQ(shown(sid), Lines{"http://m.example/debian sid"});
+  EXPECT_EQ(shown_sources(sid), Strings{"http://m.example/debian sid"});
 }
 
 TEST(DebianSources, RenamesMovingNamesOfDebiansOwnArchive) {
   const AptRoot root;
   root.write("etc/os-release", kBookworm);
   root.write("etc/apt/sources.list", "deb http://m.example/debian stable main\n");
-  EXPECT_EQ(shown(debian_sources(recipe_for("bookworm"), root.path(), {})),
-            Lines{"http://m.example/debian bookworm"});
+  EXPECT_EQ(shown_sources(debian_sources(recipe_for("bookworm"), root.path(), {})),
+            Strings{"http://m.example/debian bookworm"});
 }
 
 TEST(DebianSources, ObeysTheRecipeFirst) {
@@ -153,12 +153,12 @@ TEST(DebianSources, ObeysTheRecipeFirst) {
   recipe.sources.debian.push_back({"http://own.example/debian", "", {}, "/own.gpg"});
   recipe.sources.debian.push_back({"http://own.example/extra", "fast", {"gpu"}, ""});
   const auto sources = debian_sources(recipe, root.path(), "/absent");
-  EXPECT_EQ(shown(sources),
-            (Lines{"http://own.example/debian bookworm", "http://own.example/extra fast"}));
-  EXPECT_EQ(sources[0].components, Lines{"main"});
+  EXPECT_EQ(shown_sources(sources),
+            (Strings{"http://own.example/debian bookworm", "http://own.example/extra fast"}));
+  EXPECT_EQ(sources[0].components, Strings{"main"});
   EXPECT_EQ(sources[0].signed_by, "/own.gpg");
   EXPECT_TRUE(sources[0].origin.empty());
-  EXPECT_EQ(sources[1].components, Lines{"gpu"});
+  EXPECT_EQ(sources[1].components, Strings{"gpu"});
 }
 
 TEST(DebianSources, ARecipesOwnComeOnTopWhereTheyLackTheBase) {
@@ -169,8 +169,8 @@ TEST(DebianSources, ARecipesOwnComeOnTopWhereTheyLackTheBase) {
   recipe.path = "project/recipe.yaml";
   recipe.sources.debian.push_back({"http://own.example/extra", "fast", {"gpu"}, "keys/own.asc"});
   const auto sources = debian_sources(recipe, root.path(), {});
-  EXPECT_EQ(shown(sources),
-            (Lines{"http://m.example/debian bookworm", "http://own.example/extra fast"}));
+  EXPECT_EQ(shown_sources(sources),
+            (Strings{"http://m.example/debian bookworm", "http://own.example/extra fast"}));
   EXPECT_TRUE(sources[0].signed_by.empty()) << "its key is for its own archive";
   EXPECT_EQ(sources[1].signed_by, "project/keys/own.asc");
 }
@@ -184,9 +184,9 @@ TEST(DebianSources, ASuiteNextToTheBaseWhereAPackageNamesIt) {
   Recipe recipe = recipe_for("trixie");
   recipe.system = {{"git/trixie-backports"}, {"tmux/trixie-backports"}, {"curl/forky"}};
   EXPECT_EQ(
-      shown(debian_sources(recipe, root.path(), {})),
-      (Lines{"http://m.example/debian trixie", "http://m.example/debian-security trixie-security",
-             "http://m.example/debian trixie-backports"}));
+      shown_sources(debian_sources(recipe, root.path(), {})),
+      (Strings{"http://m.example/debian trixie", "http://m.example/debian-security trixie-security",
+               "http://m.example/debian trixie-backports"}));
 }
 
 TEST(DebianSources, UbuntuByTheSameRules) {
@@ -201,9 +201,9 @@ TEST(DebianSources, UbuntuByTheSameRules) {
   Recipe recipe = recipe_for("noble");
   recipe.distribution = "ubuntu";
   const auto sources = debian_sources(recipe, root.path(), {});
-  EXPECT_EQ(shown(sources),
-            (Lines{"http://u.example/ubuntu noble", "http://u.example/ubuntu noble-updates",
-                   "http://ppa.example/x/ubuntu noble"}));
+  EXPECT_EQ(shown_sources(sources),
+            (Strings{"http://u.example/ubuntu noble", "http://u.example/ubuntu noble-updates",
+                     "http://ppa.example/x/ubuntu noble"}));
   EXPECT_EQ(sources[0].origin, "Ubuntu");  // by which the last is passed over
 }
 
@@ -211,8 +211,9 @@ TEST(DebianSources, ObeysTheSourcesFileBeforeTheMachine) {
   const AptRoot root;
   root.write("etc/apt/sources.list", "deb http://machine.example/debian bookworm main\n");
   root.write("mine", "deb http://mine.example/debian bookworm main\n");
-  EXPECT_EQ(shown(debian_sources(recipe_for("bookworm"), root.path(), root.path() / "mine")),
-            Lines{"http://mine.example/debian bookworm"});
+  EXPECT_EQ(
+      shown_sources(debian_sources(recipe_for("bookworm"), root.path(), root.path() / "mine")),
+      Strings{"http://mine.example/debian bookworm"});
   EXPECT_THROW(debian_sources(recipe_for("bookworm"), root.path(), root.path() / "absent"), Error);
 }
 

@@ -9,12 +9,11 @@
 #include "recipes/resolve/apt_choice.hpp"
 #include "recipes/resolve/debian_index.hpp"
 #include "tests/support/fault_server.hpp"
+#include "tests/support/strings.hpp"
 #include "tests/unit/recipes/resolve/debian_fixture.hpp"
 
 namespace mlenv {
 namespace {
-
-using Names = std::vector<std::string>;
 
 class Notes final : public Progress {
  public:
@@ -25,7 +24,7 @@ class Notes final : public Progress {
     const std::lock_guard lock{mutex_};
     notes.emplace_back(sentence);
   }
-  Names notes;
+  Strings notes;
 
  private:
   std::mutex mutex_;
@@ -34,9 +33,9 @@ class Notes final : public Progress {
 constexpr std::string_view kNobody = "http://127.0.0.1:1/debian";  // nobody listens on port 1
 
 /// Resolves from one archive, that of the fixture, with a cache of its own.
-class Archive {
+class ServedArchive {
  public:
-  explicit Archive(std::string_view uri) : uri_(uri) {
+  explicit ServedArchive(std::string_view uri) : uri_(uri) {
     source.uris = {uri_ + "/"};
     source.suite = "bookworm";
     source.components = {"main"};
@@ -59,7 +58,7 @@ class Archive {
     write_file(folder() / "releases" / (name.hex() + ".InRelease"), text, false);
   }
 
-  std::variant<DebianResolution, Conflict> resolve(const Names& packages) {
+  std::variant<DebianResolution, Conflict> resolve(const Strings& packages) {
     request.packages.clear();
     for (const std::string& name : packages) request.packages.push_back({name, 7, 3});
     HttpOptions options;
@@ -68,9 +67,9 @@ class Archive {
     Http http{options};
     return resolve_debian(request, {source}, http, cache_.path(), progress);
   }
-  Names names(const Names& packages) {
+  Strings names(const Strings& packages) {
     const auto answer = resolve(packages);
-    Names found;
+    Strings found;
     if (const auto* conflict = std::get_if<Conflict>(&answer)) return conflict->facts;
     for (const LockedDeb& deb : std::get<DebianResolution>(answer).debs) found.push_back(deb.name);
     return found;
@@ -95,18 +94,18 @@ class Archive {
 };
 
 /// Its server is away, everything is in the cache.
-class OfflineArchive : public Archive {
+class OfflineArchive : public ServedArchive {
  public:
-  OfflineArchive() : Archive(kNobody) {
+  OfflineArchive() : ServedArchive(kNobody) {
     put_release(fixture::kInRelease);
     write_file(index_file(), fixture::kPackages, false);
   }
 };
 
 /// Nothing is in the cache, a server has it all.
-class OnlineArchive : public Archive {
+class OnlineArchive : public ServedArchive {
  public:
-  explicit OnlineArchive(test::FaultServer& server) : Archive(server.url("/debian")) {
+  explicit OnlineArchive(test::FaultServer& server) : ServedArchive(server.url("/debian")) {
     server.otherwise([](const test::Seen&) {
       test::Reply reply;
       reply.status = 404;
@@ -131,7 +130,7 @@ class OnlineArchive : public Archive {
   }
 };
 
-const Names kBase = {"apt", "base-files", "gpgv", "mawk"};
+const Strings kBase = {"apt", "base-files", "gpgv", "mawk"};
 
 TEST(Debian, LocksTheBaseFromTheCacheWhenTheServerIsAway) {
   OfflineArchive archive;
@@ -162,7 +161,7 @@ TEST(Debian, LocksEveryFactOfAPackage) {
 
 TEST(Debian, AnswersTheSameFromAColdAndAWarmCache) {
   OfflineArchive archive;
-  const Names cold = archive.names({"server", "fallback"});
+  const Strings cold = archive.names({"server", "fallback"});
   ASSERT_TRUE(fs::exists(archive.pool_file()));
   fs::remove(archive.index_file());  // so that the answer can only come from the pool
   EXPECT_EQ(archive.names({"server", "fallback"}), cold);
@@ -170,7 +169,7 @@ TEST(Debian, AnswersTheSameFromAColdAndAWarmCache) {
 
 TEST(Debian, ReadsTheIndexAgainWhenItsPoolIsDamaged) {
   OfflineArchive archive;
-  const Names cold = archive.names({"server"});
+  const Strings cold = archive.names({"server"});
   std::string pool = read_file(archive.pool_file());
   for (const std::size_t place : {std::size_t{3}, pool.find('\n') - 1, pool.size() / 2}) {
     std::string damaged = pool;
@@ -295,14 +294,14 @@ TEST(Debian, RefusesABadSignatureWhateverTheCacheHolds) {
 TEST(Debian, ExplainsUnknownPackages) {
   OfflineArchive archive;
   EXPECT_EQ(archive.names({"sevrer", "server=9", "mta", "server:arm64"}),
-            (Names{"recipe.yaml:7:3: there is no package `sevrer` in bookworm; did you mean "
-                   "`server`?",
-                   "recipe.yaml:7:3: there is no version 9 of `server` in bookworm, only "
-                   "`1.0+security` and `1.0`",
-                   "recipe.yaml:7:3: `mta` is not a package but can be any of `heavy-mta` and "
-                   "`light-mta`: name one of them",
-                   "recipe.yaml:7:3: `server:arm64` is for another architecture than the image's "
-                   "amd64"}));
+            (Strings{"recipe.yaml:7:3: there is no package `sevrer` in bookworm; did you mean "
+                     "`server`?",
+                     "recipe.yaml:7:3: there is no version 9 of `server` in bookworm, only "
+                     "`1.0+security` and `1.0`",
+                     "recipe.yaml:7:3: `mta` is not a package but can be any of `heavy-mta` and "
+                     "`light-mta`: name one of them",
+                     "recipe.yaml:7:3: `server:arm64` is for another architecture than the image's "
+                     "amd64"}));
 }
 
 TEST(Debian, TakesAGivenVersion) {
@@ -317,7 +316,7 @@ TEST(Debian, TakesAGivenVersion) {
 TEST(Debian, ExplainsWhatDoesNotFitTogether) {
   OfflineArchive archive;
   EXPECT_EQ(archive.names({"light-mta", "heavy-mta"}),
-            Names{"`heavy-mta 4` conflicts with `light-mta 3`"});
+            Strings{"`heavy-mta 4` conflicts with `light-mta 3`"});
 }
 
 // --- on top of what is installed -----------------------------------------------------------------
@@ -329,11 +328,12 @@ std::string stanza(std::string_view name, std::string_view version, std::string_
 TEST(DebianInstalled, OnlyWhatIsMissingIsTaken) {
   OfflineArchive archive;
   archive.request.installed = stanza("gpgv2", "2") + stanza("original-awk", "1", "Provides: awk\n");
-  EXPECT_EQ(archive.names({"apt"}), (Names{"apt", "base-files"})) << "alternatives that are there";
+  EXPECT_EQ(archive.names({"apt"}), (Strings{"apt", "base-files"}))
+      << "alternatives that are there";
   *archive.request.installed += stanza("apt", "2.6.1") + stanza("base-files", "12.4+deb12u11");
-  EXPECT_EQ(archive.names({"apt"}), Names{});
+  EXPECT_EQ(archive.names({"apt"}), Strings{});
   *archive.request.installed += stanza("gawk", "1:6", "Provides: awk\n");
-  EXPECT_EQ(archive.names({"gawk"}), Names{}) << "an older version took the place of a newer one";
+  EXPECT_EQ(archive.names({"gawk"}), Strings{}) << "an older version took the place of a newer one";
 }
 
 TEST(DebianInstalled, AVersionChangesWhereItIsNamedOrNeeded) {
@@ -343,14 +343,14 @@ TEST(DebianInstalled, AVersionChangesWhereItIsNamedOrNeeded) {
   archive.request.installed = there;
   const auto answer = archive.resolve({"server"});
   ASSERT_TRUE(std::holds_alternative<DebianResolution>(answer));
-  Names found;
+  Strings found;
   for (const LockedDeb& deb : std::get<DebianResolution>(answer).debs) {
     found.push_back(deb.name + " " + deb.version);
   }
-  EXPECT_EQ(found, (Names{"libsystemd0 252.39-1", "server 1.0+security"}));
+  EXPECT_EQ(found, (Strings{"libsystemd0 252.39-1", "server 1.0+security"}));
   archive.request.installed = there + stanza("server", "1.0");
-  EXPECT_EQ(archive.names({"python3"}), Names{"python3"});
-  EXPECT_EQ(archive.names({"server"}), (Names{"libsystemd0", "server"}));
+  EXPECT_EQ(archive.names({"python3"}), Strings{"python3"});
+  EXPECT_EQ(archive.names({"server"}), (Strings{"libsystemd0", "server"}));
 }
 
 TEST(DebianInstalled, PackagesOfOneSourceMoveTogether) {
@@ -385,12 +385,12 @@ TEST(DebianInstalled, NothingIsRemovedAndWhatIsOnHoldStays) {
   OfflineArchive archive;
   archive.request.installed = stanza("libsystemd0", "252.39-1");
   EXPECT_EQ(archive.names({"libelogind0"}),
-            Names{"`libelogind0 246.10-1` conflicts with `libsystemd0 252.39-1` of the base"});
+            Strings{"`libelogind0 246.10-1` conflicts with `libsystemd0 252.39-1` of the base"});
   archive.request.installed =
       stanza("libsystemd0", "100-1") + stanza("mta-x", "1", "Provides: mta\n");
   archive.request.held = {"libsystemd0"};
-  EXPECT_EQ(archive.names({"libsystemd0"}), Names{});
-  const Names facts = archive.names({"server"});
+  EXPECT_EQ(archive.names({"libsystemd0"}), Strings{});
+  const Strings facts = archive.names({"server"});
   ASSERT_FALSE(facts.empty());
   EXPECT_EQ(facts.back(), "the base holds `libsystemd0` at its version");
   const auto answer = archive.resolve({"server"});
@@ -416,9 +416,9 @@ TEST(DebUrls, PutTheLikeliestFirst) {
     return LockedDeb{"g++", "1", "amd64", std::move(path), 1, Digest::of("")};
   };
   EXPECT_EQ(deb_urls(deb("pool/main/g/g++_1.deb"), {main, updates, security}),
-            (Names{"http://a.example/debian/pool/main/g/g%2B%2B_1.deb",
-                   "http://b.example/debian/pool/main/g/g%2B%2B_1.deb",
-                   "http://a.example/debian-security/pool/main/g/g%2B%2B_1.deb"}));
+            (Strings{"http://a.example/debian/pool/main/g/g%2B%2B_1.deb",
+                     "http://b.example/debian/pool/main/g/g%2B%2B_1.deb",
+                     "http://a.example/debian-security/pool/main/g/g%2B%2B_1.deb"}));
   EXPECT_EQ(deb_urls(deb("pool/updates/main/x_1.deb"), {main, security}).front(),
             "http://a.example/debian-security/pool/updates/main/x_1.deb");
 }

@@ -21,17 +21,18 @@ const std::vector<Build> kWorld = {{"2.15.0", "13.2", "9.26.0.51", "2.30.7"},
                                    {"2.10.0", "12.8", "9.10.2.21", "2.27.5"},
                                    {"2.7.1", "12.6", "9.5.1.17", "2.26.2"}};
 
-LockedWheel wheel(const std::string& name, const std::string& version) {
+LockedWheel found_wheel(const std::string& name, const std::string& version) {
   return {name, version, name + "-" + version + "-py3-none-any.whl", 1, Digest::of(name + version)};
 }
 
 WheelResolution resolution_of(const Build& build) {
   const bool old = build.cuda.starts_with("12");
   WheelResolution out;
-  out.wheels = {wheel(old ? "nvidia-cuda-runtime-cu12" : "nvidia-cuda-runtime", build.cuda + ".1"),
-                wheel(old ? "nvidia-cudnn-cu12" : "nvidia-cudnn-cu13", build.cudnn),
-                wheel(old ? "nvidia-nccl-cu12" : "nvidia-nccl-cu13", build.nccl),
-                wheel("torch", build.torch)};
+  out.wheels = {
+      found_wheel(old ? "nvidia-cuda-runtime-cu12" : "nvidia-cuda-runtime", build.cuda + ".1"),
+      found_wheel(old ? "nvidia-cudnn-cu12" : "nvidia-cudnn-cu13", build.cudnn),
+      found_wheel(old ? "nvidia-nccl-cu12" : "nvidia-nccl-cu13", build.nccl),
+      found_wheel("torch", build.torch)};
   out.cuda = std::get<0>(locked_cuda(out.wheels));
   return out;
 }
@@ -59,7 +60,7 @@ struct Outcome {
   WheelAnswer answer;
 };
 
-Outcome asked(const std::string& rest) {
+Outcome asked_outcome(const std::string& rest) {
   const Recipe recipe = parse_recipe("name: a\nbase: debian:bookworm\n" + rest, "r.yaml");
   WheelRequest request;
   request.recipe = &recipe;
@@ -76,16 +77,16 @@ LockedCuda cuda_of(const Outcome& outcome) {
 }
 
 Conflict conflict_of(const std::string& rest) {
-  const Outcome outcome = asked(rest);
+  const Outcome outcome = asked_outcome(rest);
   EXPECT_TRUE(outcome.conflict) << rest;
   return outcome.conflict.value_or(Conflict{});
 }
 
 TEST(Demands, AreDescribedWhereTheyAreMet) {
-  const LockedCuda plain = cuda_of(asked("framework: torch\n"));
+  const LockedCuda plain = cuda_of(asked_outcome("framework: torch\n"));
   EXPECT_EQ(plain, (LockedCuda{"13.2", "580", "", "", {}}));
   const LockedCuda cuda =
-      cuda_of(asked("framework: torch\ndriver: \">=580\"\ngpus: [sm_89, sm_121]\n"));
+      cuda_of(asked_outcome("framework: torch\ndriver: \">=580\"\ngpus: [sm_89, sm_121]\n"));
   EXPECT_EQ(cuda.min_driver, "580");
   EXPECT_EQ(cuda.cudnn, "9.26.0.51");
   EXPECT_EQ(cuda.nccl, "2.30.7");
@@ -135,7 +136,8 @@ TEST(Demands, GpusChooseTheBuildThatHoldsCodeForThem) {
 }
 
 TEST(Demands, LibrariesThatCannotBeHadAreNamed) {
-  EXPECT_EQ(cuda_of(asked("framework: torch\nlibraries: {cudnn: \"9.5\"}\n")).release, "12.6");
+  EXPECT_EQ(cuda_of(asked_outcome("framework: torch\nlibraries: {cudnn: \"9.5\"}\n")).release,
+            "12.6");
   const Conflict conflict =
       conflict_of("framework: torch>=2.11\nlibraries: {nccl: \">=2\", cudnn: \"8.*\"}\n");
   EXPECT_EQ(conflict.headline,

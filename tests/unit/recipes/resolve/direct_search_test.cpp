@@ -4,11 +4,10 @@
 
 #include "recipes/resolve/direct_wheels.hpp"
 #include "recipes/resolve/uv.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Texts = std::vector<std::string>;
 
 /// Builds without building: each package has the requirements that are told here.
 class DirectSearchTest : public testing::Test {
@@ -24,7 +23,7 @@ class DirectSearchTest : public testing::Test {
     made.metadata = {wanted.name, "1", dependencies[wanted.name], {}, {}};
     return made;
   }
-  DirectSearch search(const std::string& packages, const Texts& constraints = {}) {
+  DirectSearch search(const std::string& packages, const Strings& constraints = {}) {
     recipe = parse_recipe("name: a\nbase: debian:bookworm\npackages: " + packages + "\n", "r.yaml");
     const auto file = std::make_shared<const RequirementsText>();
     for (const std::string& text : constraints) {
@@ -40,8 +39,8 @@ class DirectSearchTest : public testing::Test {
   }
 
   Recipe recipe;
-  std::map<std::string, Texts> dependencies;
-  Texts asked;
+  std::map<std::string, Strings> dependencies;
+  Strings asked;
 };
 
 TEST_F(DirectSearchTest, FollowsWhatTheWheelsAskForWithTheirExtras) {
@@ -51,25 +50,26 @@ TEST_F(DirectSearchTest, FollowsWhatTheWheelsAskForWithTheirExtras) {
   dependencies["b"] = {"a[slow]"};
   auto found = search("[\"a[fast] @ ./a\"]");
   EXPECT_FALSE(found.build_needed());
-  EXPECT_EQ(asked, (Texts{"a @ ./a", "b @ https://h.example/b-1-py3-none-any.whl",
-                          "c @ git+https://h.example/c"}));
+  EXPECT_EQ(asked, (Strings{"a @ ./a", "b @ https://h.example/b-1-py3-none-any.whl",
+                            "c @ git+https://h.example/c"}));
   UvQuestion question;
   question.requirements = {"a[fast] @ ./a", "six"};
   name_wheels(found.built(), question);
-  EXPECT_EQ(question.requirements, (Texts{"a[fast] @ file:///wheels/a-1-py3-none-any.whl", "six"}));
+  EXPECT_EQ(question.requirements,
+            (Strings{"a[fast] @ file:///wheels/a-1-py3-none-any.whl", "six"}));
   ASSERT_EQ(question.known.size(), 1);
   EXPECT_EQ(question.known[0].requires_dist,
-            (Texts{"b @ file:///wheels/b-1-py3-none-any.whl ; extra == 'fast'",
-                   "c @ file:///wheels/c-1-py3-none-any.whl ; extra == 'slow'", "six"}));
-  EXPECT_EQ(question.constraints, (Texts{"b @ file:///wheels/b-1-py3-none-any.whl",
-                                         "c @ file:///wheels/c-1-py3-none-any.whl"}));
+            (Strings{"b @ file:///wheels/b-1-py3-none-any.whl ; extra == 'fast'",
+                     "c @ file:///wheels/c-1-py3-none-any.whl ; extra == 'slow'", "six"}));
+  EXPECT_EQ(question.constraints, (Strings{"b @ file:///wheels/b-1-py3-none-any.whl",
+                                           "c @ file:///wheels/c-1-py3-none-any.whl"}));
 }
 
 TEST_F(DirectSearchTest, TakesAConstraintWhenItsPackageIsNeeded) {
   auto found = search("[\"a @ ./a\"]", {"b @ ./b", "c @ ./c", "d @ ./d ; os_name == 'nt'"});
   dependencies["a"] = {"b"};
   EXPECT_FALSE(found.build_needed());
-  EXPECT_EQ(asked, (Texts{"a @ ./a", "b @ ./b"}));
+  EXPECT_EQ(asked, (Strings{"a @ ./a", "b @ ./b"}));
   EXPECT_FALSE(found.needs_more(resolution_of("six")));
   EXPECT_TRUE(found.needs_more(resolution_of("c")));
   EXPECT_FALSE(found.build_needed());
@@ -78,7 +78,7 @@ TEST_F(DirectSearchTest, TakesAConstraintWhenItsPackageIsNeeded) {
   UvQuestion question;
   question.constraints = {"b @ ./b", "d @ ./d ; os_name == 'nt'", "six<2"};
   name_wheels(found.built(), question);
-  EXPECT_EQ(question.constraints, (Texts{"b @ file:///wheels/b-1-py3-none-any.whl", "six<2"}));
+  EXPECT_EQ(question.constraints, (Strings{"b @ file:///wheels/b-1-py3-none-any.whl", "six<2"}));
 }
 
 TEST_F(DirectSearchTest, ANoMayComeOfAConstraintThatWasPutOff) {
@@ -89,7 +89,7 @@ TEST_F(DirectSearchTest, ANoMayComeOfAConstraintThatWasPutOff) {
   conflict.absent = "c";
   EXPECT_TRUE(found.needs_more(conflict));
   EXPECT_FALSE(found.build_needed());
-  EXPECT_EQ(asked, Texts{"c @ ./c"});
+  EXPECT_EQ(asked, Strings{"c @ ./c"});
   EXPECT_TRUE(found.needs_more(Conflict{}));
   EXPECT_FALSE(found.build_needed());
   EXPECT_EQ(asked.back(), "b @ ./b");
@@ -109,7 +109,7 @@ TEST_F(DirectSearchTest, APathOfItsAuthorIsSaidOrReplaced) {
   name_wheels(replaced.built(), question);
   ASSERT_EQ(question.known.size(), 1);
   EXPECT_EQ(question.known[0].requires_dist,
-            Texts{"b[x] @ file:///wheels/b-1-py3-none-any.whl ; python_version >= '3'"});
+            Strings{"b[x] @ file:///wheels/b-1-py3-none-any.whl ; python_version >= '3'"});
   dependencies["a"] = {"c @ git+file:///home/author/c@main"};
   auto repository = search("[\"a @ ./a\"]");
   const auto refused = repository.build_needed();
@@ -146,7 +146,7 @@ TEST_F(DirectSearchTest, AnExtraThatAnIndexesPackageAsksForIsFollowed) {
   UvQuestion question;
   EXPECT_TRUE(name_wheels(found.built(), question));
   ASSERT_EQ(question.known.size(), 1);
-  EXPECT_EQ(question.known[0].requires_dist, Texts{"six"});
+  EXPECT_EQ(question.known[0].requires_dist, Strings{"six"});
   WheelResolution resolution = resolution_of("p");
   resolution.extras = {{"a", {"fast"}}, {"p", {"other"}}};
   EXPECT_TRUE(found.needs_more(resolution));
@@ -166,7 +166,7 @@ TEST_F(DirectSearchTest, AConflictNeedsTheConstraintsThatItSpeaksOf) {
   conflict.told = "Because only c<1 is available and a depends on c>=1, we can conclude …";
   EXPECT_TRUE(found.needs_more(conflict));
   EXPECT_FALSE(found.build_needed());
-  EXPECT_EQ(asked, Texts{"c @ ./c"});
+  EXPECT_EQ(asked, Strings{"c @ ./c"});
 }
 
 TEST_F(DirectSearchTest, AConflictTellsWhereItsPackagesAreFrom) {
@@ -177,7 +177,7 @@ TEST_F(DirectSearchTest, AConflictTellsWhereItsPackagesAreFrom) {
   conflict.facts = {"there is no version of b==2 and you require b==2"};
   EXPECT_EQ(
       direct_facts(found.built(), conflict),
-      Texts{"`b` is 1, from `https://h.example/b-1-py3-none-any.whl`, where `a` asks for it"});
+      Strings{"`b` is 1, from `https://h.example/b-1-py3-none-any.whl`, where `a` asks for it"});
 }
 
 }  // namespace

@@ -3,13 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/netrc.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
 
-using Words = std::vector<std::string>;
-
-std::string value(const Words& environment, const std::string& name) {
+std::string value(const Strings& environment, const std::string& name) {
   for (const std::string& text : environment) {
     if (text.starts_with(name + "=")) return text.substr(name.size() + 1);
   }
@@ -32,11 +31,11 @@ class HostLoginsTest : public testing::Test {
 TEST(PlainHttpHosts, AreFoundInAnyWord) {
   EXPECT_EQ(plain_http_hosts({"--index", "http://me:pw@A.example:80/simple", "https://b.example",
                               "UV_INDEX=x=http://c.example y=HTTP://[::1]:5/z"}),
-            (Words{"a.example", "c.example", "[::1]"}));
+            (Strings{"a.example", "c.example", "[::1]"}));
 }
 
 TEST_F(HostLoginsTest, UvGetsNoDefaultAndNothingForPlainHttp) {
-  Words environment{"HOME=" + home().string(), "UV_INDEX_URL=http://b.example/simple"};
+  Strings environment{"HOME=" + home().string(), "UV_INDEX_URL=http://b.example/simple"};
   narrow_netrc(environment, {"--index", "https://a.example/simple"}, folder.path());
   const std::string text = read_file(value(environment, "NETRC"));
   EXPECT_NE(text.find("AAA"), std::string::npos) << text;
@@ -48,16 +47,16 @@ TEST_F(HostLoginsTest, UvGetsNoDefaultAndNothingForPlainHttp) {
 }
 
 TEST_F(HostLoginsTest, WhoeverHasNoNetrcIsLeftAlone) {
-  Words environment{"HOME=/absent"};
+  Strings environment{"HOME=/absent"};
   narrow_netrc(environment, {"http://a.example"}, folder.path());
   narrow_git_home(environment, {"fetch", "https://a.example/x"});
-  EXPECT_EQ(environment, Words{"HOME=/absent"});
+  EXPECT_EQ(environment, Strings{"HOME=/absent"});
 }
 
 TEST_F(HostLoginsTest, GitHasAHomeWithoutThem) {
-  const Words own{"HOME=" + home().string()};
+  const Strings own{"HOME=" + home().string()};
   for (const bool plain : {true, false}) {
-    Words environment = own;
+    Strings environment = own;
     narrow_git_home(environment, {"fetch", plain ? "http://a.example/x" : "https://a.example/x"});
     const fs::path other = value(environment, "HOME");
     EXPECT_NE(other, home());
@@ -66,8 +65,8 @@ TEST_F(HostLoginsTest, GitHasAHomeWithoutThem) {
     EXPECT_FALSE(has_default(text));
     EXPECT_EQ(text.empty(), plain) << text;
   }
-  for (const Words& local : {Words{"rev-parse", "x"}, Words{"fetch", "ssh://a.example/x"}}) {
-    Words environment = own;
+  for (const Strings& local : {Strings{"rev-parse", "x"}, Strings{"fetch", "ssh://a.example/x"}}) {
+    Strings environment = own;
     narrow_git_home(environment, local);
     EXPECT_EQ(environment, own);
   }
@@ -75,10 +74,10 @@ TEST_F(HostLoginsTest, GitHasAHomeWithoutThem) {
 
 TEST(GitLoginOptions, KeepItOnTheScheme) {
   EXPECT_EQ(git_login_options({"fetch", "--", "http://a.example/x"}),
-            (Words{"-c", "credential.helper="}));
+            (Strings{"-c", "credential.helper="}));
   EXPECT_EQ(git_login_options({"fetch", "--", "https://a.example/x"}),
-            (Words{"-c", "protocol.http.allow=user"}));
-  EXPECT_EQ(git_login_options({"fetch", "--", "ssh://a.example/x"}), Words{});
+            (Strings{"-c", "protocol.http.allow=user"}));
+  EXPECT_EQ(git_login_options({"fetch", "--", "ssh://a.example/x"}), Strings{});
 }
 
 }  // namespace

@@ -9,21 +9,20 @@
 #include "recipes/resolve/debian_conflict.hpp"
 #include "recipes/resolve/debian_index.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 #include "tests/unit/recipes/resolve/debian_fixture.hpp"
 
 namespace mlenv {
 namespace {
 
 using solv::PackageId;
-using Names = std::vector<std::string>;
-
 /// The fixture's archive, read from text or from what that was cached as.
-struct Archive {
+struct PoolOfArchive {
   solv::Pool pool{"amd64"};
   std::string cached;
 
-  Archive() : Archive(fixture::kPackages) {}
-  explicit Archive(std::string_view text) {
+  PoolOfArchive() : PoolOfArchive(fixture::kPackages) {}
+  explicit PoolOfArchive(std::string_view text) {
     cached = pool.add_index(text, index_facts(text));
     pool.seal();
   }
@@ -32,15 +31,15 @@ struct Archive {
     const auto versions = pool.named(pool.find_name(name));
     return versions.empty() ? PackageId::none : versions.front();
   }
-  Names titles(const std::vector<PackageId>& ids) const {
-    Names all;
+  Strings titles(const std::vector<PackageId>& ids) const {
+    Strings all;
     for (const PackageId id : ids) {
       all.push_back(std::string(pool.text(pool.name(id))) + " " + std::string(pool.version(id)));
     }
     std::sort(all.begin(), all.end());
     return all;
   }
-  Names taken(const Names& asked) const {
+  Strings taken(const Strings& asked) const {
     std::vector<PackageId> ids;
     for (const std::string& name : asked) ids.push_back(newest(name));
     return titles(AptChoice{pool}.take(ids));
@@ -49,9 +48,9 @@ struct Archive {
 
 TEST(SolvVersions, AreOrderedAsDpkgDoes) {
   // Checked with `dpkg --compare-versions`.
-  const Names ascending = {"0~~",      "0~",      "0",     "1.0~rc1",  "1.0",
-                           "1.0-0+b1", "1.0-1~a", "1.0-1", "1.0-1+b1", "1.0-1+deb12u1",
-                           "1.0+dfsg", "1.2",     "1.10",  "1:0.1",    "2:0"};
+  const Strings ascending = {"0~~",      "0~",      "0",     "1.0~rc1",  "1.0",
+                             "1.0-0+b1", "1.0-1~a", "1.0-1", "1.0-1+b1", "1.0-1+deb12u1",
+                             "1.0+dfsg", "1.2",     "1.10",  "1:0.1",    "2:0"};
   for (std::size_t i = 0; i < ascending.size(); ++i) {
     for (std::size_t j = 0; j < ascending.size(); ++j) {
       const int order = solv::compare_versions(ascending[i], ascending[j]);
@@ -72,7 +71,7 @@ TEST(SolvFacts, AreReadFromEveryStanza) {
   EXPECT_FALSE(facts[2].essential);
 }
 
-void expect_fixture(const Archive& archive, const solv::Pool& pool) {
+void expect_fixture(const PoolOfArchive& archive, const solv::Pool& pool) {
   const PackageId server = pool.named(pool.find_name("server")).front();
   const solv::Package package = pool.package(server);
   EXPECT_EQ(package.version, "1.0+security");
@@ -89,8 +88,8 @@ void expect_fixture(const Archive& archive, const solv::Pool& pool) {
   EXPECT_EQ(pool.text(depends[1]), "light-mta | mta");
   EXPECT_EQ(pool.alternatives(depends[1]).size(), 2U);
   EXPECT_EQ(archive.titles(pool.providers(depends[0])),
-            (Names{"libelogind0 246.10-1", "libsystemd0 252.39-1"}));
-  EXPECT_EQ(archive.titles(pool.providers(depends[2])), Names{"python3 3.11.2-1+b1"});
+            (Strings{"libelogind0 246.10-1", "libsystemd0 252.39-1"}));
+  EXPECT_EQ(archive.titles(pool.providers(depends[2])), Strings{"python3 3.11.2-1+b1"});
   const PackageId files = pool.named(pool.find_name("base-files")).front();
   EXPECT_TRUE(pool.essential(files));
   EXPECT_EQ(pool.priority(files), solv::Priority::required);
@@ -98,7 +97,7 @@ void expect_fixture(const Archive& archive, const solv::Pool& pool) {
 }
 
 TEST(SolvPool, AnswersFromTextAndFromTheCacheAlike) {
-  const Archive archive;
+  const PoolOfArchive archive;
   expect_fixture(archive, archive.pool);
   solv::Pool again{"amd64"};
   ASSERT_TRUE(again.add_cached(archive.cached));
@@ -107,7 +106,7 @@ TEST(SolvPool, AnswersFromTextAndFromTheCacheAlike) {
 }
 
 TEST(SolvPool, RefusesWhatIsNoCache) {
-  const Archive archive;
+  const PoolOfArchive archive;
   solv::Pool pool{"amd64"};
   EXPECT_FALSE(pool.add_cached(""));
   EXPECT_FALSE(pool.add_cached("nonsense that is long enough to look like something"));
@@ -122,34 +121,34 @@ TEST(SolvPool, RefusesFactsThatDoNotFit) {
 }
 
 TEST(AptChoice, TakesTheFirstAlternativeAndTheRealPackage) {
-  const Archive archive;
-  EXPECT_EQ(archive.taken({"server"}), (Names{"libsystemd0 252.39-1", "light-mta 3",
-                                              "python3 3.11.2-1+b1", "server 1.0+security"}));
+  const PoolOfArchive archive;
+  EXPECT_EQ(archive.taken({"server"}), (Strings{"libsystemd0 252.39-1", "light-mta 3",
+                                                "python3 3.11.2-1+b1", "server 1.0+security"}));
 }
 
 TEST(AptChoice, TakesNothingWhereSomethingTakenWillDo) {
-  const Archive archive;
-  EXPECT_EQ(
-      archive.taken({"server", "heavy-mta"}),
-      (Names{"heavy-mta 4", "libsystemd0 252.39-1", "python3 3.11.2-1+b1", "server 1.0+security"}));
+  const PoolOfArchive archive;
+  EXPECT_EQ(archive.taken({"server", "heavy-mta"}),
+            (Strings{"heavy-mta 4", "libsystemd0 252.39-1", "python3 3.11.2-1+b1",
+                     "server 1.0+security"}));
   EXPECT_EQ(archive.taken({"apt", "gpgv1"}),
-            (Names{"apt 2.6.1", "base-files 12.4+deb12u11", "gpgv1 1.4.23-1.1",
-                   "mawk 1.3.4.20200120-3.1"}));
+            (Strings{"apt 2.6.1", "base-files 12.4+deb12u11", "gpgv1 1.4.23-1.1",
+                     "mawk 1.3.4.20200120-3.1"}));
 }
 
 TEST(AptChoice, TakesTheProviderOfHigherPriority) {
-  const Archive archive;
+  const PoolOfArchive archive;
   EXPECT_EQ(archive.taken({"base-files"}),
-            (Names{"base-files 12.4+deb12u11", "mawk 1.3.4.20200120-3.1"}));
+            (Strings{"base-files 12.4+deb12u11", "mawk 1.3.4.20200120-3.1"}));
 }
 
 TEST(AptChoice, PassesOverAnAlternativeThatCannotBeHad) {
-  const Archive archive;
-  EXPECT_EQ(archive.taken({"fallback"}), (Names{"fallback 1", "gpgv1 1.4.23-1.1"}));
+  const PoolOfArchive archive;
+  EXPECT_EQ(archive.taken({"fallback"}), (Strings{"fallback 1", "gpgv1 1.4.23-1.1"}));
 }
 
 TEST(AptChoice, KeepsToAPinnedVersion) {
-  const Archive archive;
+  const PoolOfArchive archive;
   AptChoice choice{archive.pool};
   choice.pin(archive.pool.named(archive.pool.find_name("server")).back());
   const auto taken = choice.take({choice.candidate(archive.pool.find_name("server"))});
@@ -157,29 +156,29 @@ TEST(AptChoice, KeepsToAPinnedVersion) {
 }
 
 TEST(SolvSolve, FindsAPlainReason) {
-  const Archive archive;
+  const PoolOfArchive archive;
   solv::Job job;
   job.install = {archive.pool.dependency(archive.pool.find_name("broken"))};
   const solv::Outcome outcome = archive.pool.solve(job);
   ASSERT_FALSE(outcome.solved);
   EXPECT_EQ(obstacle_facts(archive.pool, outcome.obstacles, {archive.newest("broken")}),
-            (Names{"`broken 1` needs `middle`",
-                   "`middle 1` needs `python3 (>= 3.12)`, which is not to be had (the newest is "
-                   "3.11.2-1+b1)"}));
+            (Strings{"`broken 1` needs `middle`",
+                     "`middle 1` needs `python3 (>= 3.12)`, which is not to be had (the newest is "
+                     "3.11.2-1+b1)"}));
 }
 
 TEST(SolvSolve, FindsAConflict) {
-  const Archive archive;
+  const PoolOfArchive archive;
   solv::Job job;
   job.exactly = {archive.newest("libelogind0"), archive.newest("libsystemd0")};
   const solv::Outcome outcome = archive.pool.solve(job);
   ASSERT_FALSE(outcome.solved);
   EXPECT_EQ(obstacle_facts(archive.pool, outcome.obstacles, job.exactly),
-            Names{"`libelogind0 246.10-1` conflicts with `libsystemd0 252.39-1`"});
+            Strings{"`libelogind0 246.10-1` conflicts with `libsystemd0 252.39-1`"});
 }
 
 TEST(SolvSolve, PrefersWhatIsFavoured) {
-  const Archive archive;
+  const PoolOfArchive archive;
   for (const char* mta : {"light-mta", "heavy-mta"}) {
     solv::Job job;
     job.install = {archive.pool.dependency(archive.pool.find_name("server"))};
@@ -194,9 +193,9 @@ TEST(SolvSolve, PrefersWhatIsFavoured) {
 }
 
 TEST(NearPackageNames, AreNearestFirst) {
-  const Archive archive;
-  EXPECT_EQ(near_package_names(archive.pool, "gpgv2"), (Names{"gpgv", "gpgv1"}));
-  EXPECT_EQ(near_package_names(archive.pool, "sevrer"), Names{"server"});
+  const PoolOfArchive archive;
+  EXPECT_EQ(near_package_names(archive.pool, "gpgv2"), (Strings{"gpgv", "gpgv1"}));
+  EXPECT_EQ(near_package_names(archive.pool, "sevrer"), Strings{"server"});
   EXPECT_TRUE(near_package_names(archive.pool, "something-else").empty());
 }
 

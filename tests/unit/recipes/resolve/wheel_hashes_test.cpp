@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
@@ -12,7 +13,7 @@ const WheelTags kTags("3.11", "2.36", "amd64");
 
 Digest digest_of(const std::string& file) { return Digest::of(file); }
 
-PylockPackage package(const std::string& version, const std::vector<std::string>& files) {
+PylockPackage torch_package(const std::string& version, const std::vector<std::string>& files) {
   PylockPackage made{"torch", version, {}, false};
   for (const std::string& file : files) made.wheels.push_back({file, "u", digest_of(file), 1});
   return made;
@@ -46,33 +47,33 @@ class WheelHashes : public testing::Test {
   RequirementLists listed_;
 };
 
-using Strings = std::vector<std::string>;
-
 TEST_F(WheelHashes, OnlyPromisedWheelsAreLeft) {
   const std::string any = "torch-2.9.0-py3-none-any.whl";
   const std::string own = "torch-2.9.0-cp311-cp311-manylinux_2_28_x86_64.whl";
-  EXPECT_EQ(kept(package("2.9.0", {any, own})), (Strings{any, own}));
+  EXPECT_EQ(kept(torch_package("2.9.0", {any, own})), (Strings{any, own}));
   promise("2.9", any);
-  EXPECT_EQ(kept(package("2.9.0", {any, own})), (Strings{any}));  // although the other fits better
+  EXPECT_EQ(kept(torch_package("2.9.0", {any, own})),
+            (Strings{any}));  // although the other fits better
   promise("2.9", own);
-  EXPECT_EQ(kept(package("2.9.0", {any, own})), (Strings{any, own}));
-  EXPECT_EQ(kept(package("2.10.0", {any})), (Strings{any}));  // another release
+  EXPECT_EQ(kept(torch_package("2.9.0", {any, own})), (Strings{any, own}));
+  EXPECT_EQ(kept(torch_package("2.10.0", {any})), (Strings{any}));  // another release
 }
 
 TEST_F(WheelHashes, OtherBytesAreAnErrorAlsoOfALocalBuild) {
   const std::string build = "torch-2.9.0+cu130-py3-none-any.whl";
   promise("2.9.0", "torch-2.9.0-py3-none-any.whl");
-  EXPECT_EQ(kept(package("2.9.0", {"torch-2.9.0-1-py3-none-any.whl"})), (Strings{"hash-mismatch"}));
-  EXPECT_EQ(kept(package("2.9.0+cu130", {build})), (Strings{"hash-mismatch"}));
+  EXPECT_EQ(kept(torch_package("2.9.0", {"torch-2.9.0-1-py3-none-any.whl"})),
+            (Strings{"hash-mismatch"}));
+  EXPECT_EQ(kept(torch_package("2.9.0+cu130", {build})), (Strings{"hash-mismatch"}));
   promise("2.9.0+cu130", build);
-  EXPECT_EQ(kept(package("2.9.0+cu130", {build})), (Strings{build}));
+  EXPECT_EQ(kept(torch_package("2.9.0+cu130", {build})), (Strings{build}));
   // What has no wheel for the image has another error.
-  EXPECT_EQ(kept(package("2.9.0", {"torch-2.9.0-cp312-cp312-win_amd64.whl"})), (Strings{}));
+  EXPECT_EQ(kept(torch_package("2.9.0", {"torch-2.9.0-cp312-cp312-win_amd64.whl"})), (Strings{}));
 }
 
 TEST_F(WheelHashes, AllMustHaveOneWhereAllAreAskedFor) {
   listed_.all_hashed = place_;
-  EXPECT_EQ(kept(package("2.9.0", {"torch-2.9.0-py3-none-any.whl"})), (Strings{"no-hash"}));
+  EXPECT_EQ(kept(torch_package("2.9.0", {"torch-2.9.0-py3-none-any.whl"})), (Strings{"no-hash"}));
 }
 
 TEST_F(WheelHashes, ASourceMustHaveOneBeforeItIsBuilt) {

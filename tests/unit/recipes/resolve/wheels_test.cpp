@@ -16,17 +16,16 @@
 #include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/text.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
 
-using Strings = std::vector<std::string>;
-
-Recipe recipe_with(const std::string& rest) {
+Recipe recipe_with_rest(const std::string& rest) {
   return parse_recipe("name: a\nbase: debian:bookworm\n" + rest, "r.yaml");
 }
 
-LockedWheel wheel(const std::string& name, const std::string& version) {
+LockedWheel locked_wheel(const std::string& name, const std::string& version) {
   return {.name = name,
           .version = version,
           .file = name + "-" + version + "-py3-none-any.whl",
@@ -158,12 +157,12 @@ TEST(Versions, SatisfySpecifiers) {
 }
 
 TEST(LockGaps, NameWhatTheRecipeAsksForInVain) {
-  const Recipe recipe = recipe_with(
+  const Recipe recipe = recipe_with_rest(
       "framework: pytorch>=2\npackages: [idna<4, \"six ; python_version < '3'\"]\n"
       "system: [git, curl=1]\n");
   Lock lock;
   lock.python = "3.11.2";
-  lock.wheels = {wheel("idna", "4.0"), wheel("torch", "2.5.1+cu124")};
+  lock.wheels = {locked_wheel("idna", "4.0"), locked_wheel("torch", "2.5.1+cu124")};
   lock.debs = {{.name = "curl",
                 .version = "2",
                 .architecture = "amd64",
@@ -183,26 +182,26 @@ TEST(LockGaps, NameWhatTheRecipeAsksForInVain) {
 
 TEST(Cuda, ReleaseAndDriverComeFromTheWheels) {
   const auto torch =
-      locked_cuda({wheel("cuda-toolkit", "13.2.2"), wheel("nvidia-cudnn-cu13", "9.1"),
-                   wheel("nvidia-cuda-runtime", "13.2.86")});
+      locked_cuda({locked_wheel("cuda-toolkit", "13.2.2"), locked_wheel("nvidia-cudnn-cu13", "9.1"),
+                   locked_wheel("nvidia-cuda-runtime", "13.2.86")});
   EXPECT_EQ(std::get<0>(torch), (LockedCuda{.release = "13.2", .min_driver = "580"}));
-  const auto old = locked_cuda({wheel("nvidia-cuda-runtime-cu12", "12.6.77")});
+  const auto old = locked_cuda({locked_wheel("nvidia-cuda-runtime-cu12", "12.6.77")});
   EXPECT_EQ(std::get<0>(old), (LockedCuda{.release = "12.6", .min_driver = "525.60.13"}));
-  EXPECT_EQ(std::get<0>(locked_cuda({wheel("numpy", "2")})), std::nullopt);
-  EXPECT_EQ(std::get<0>(locked_cuda({wheel("nvidia-nccl-cu12", "2.32")})), std::nullopt);
+  EXPECT_EQ(std::get<0>(locked_cuda({locked_wheel("numpy", "2")})), std::nullopt);
+  EXPECT_EQ(std::get<0>(locked_cuda({locked_wheel("nvidia-nccl-cu12", "2.32")})), std::nullopt);
 }
 
 TEST(Cuda, TwoMajorsAndUnknownOnesAreConflicts) {
-  const auto two =
-      locked_cuda({wheel("cuda-toolkit", "13.2.2"), wheel("nvidia-nccl-cu12", "2.32")});
+  const auto two = locked_cuda(
+      {locked_wheel("cuda-toolkit", "13.2.2"), locked_wheel("nvidia-nccl-cu12", "2.32")});
   ASSERT_EQ(two.index(), 1U);
   EXPECT_EQ(std::get<1>(two).headline, "the wheels carry CUDA 12 and 13 in one image");
-  EXPECT_EQ(locked_cuda({wheel("cuda-toolkit", "99.0.0")}).index(), 1U);
+  EXPECT_EQ(locked_cuda({locked_wheel("cuda-toolkit", "99.0.0")}).index(), 1U);
 }
 
 TEST(Cuda, FrameworksStandForTheirPackages) {
   const auto first = [](const std::string& rest) {
-    return framework_requirements(recipe_with(rest)).requirements.front();
+    return framework_requirements(recipe_with_rest(rest)).requirements.front();
   };
   EXPECT_EQ(first("framework: pytorch>=2.9\n"), "torch>=2.9");
   EXPECT_EQ(first("framework: jax\n"), "jax");
@@ -218,7 +217,7 @@ TEST(Cuda, ReleasesStandForConstraints) {
     return std::find(all.begin(), all.end(), one) != all.end();
   };
   const Strings torch =
-      framework_requirements(recipe_with("framework: pytorch\ncuda: \"13.0\"\n")).constraints;
+      framework_requirements(recipe_with_rest("framework: pytorch\ncuda: \"13.0\"\n")).constraints;
   EXPECT_TRUE(has(torch, "cuda-toolkit==13.0.*"));
   EXPECT_TRUE(has(torch, "nvidia-cuda-runtime-cu12<0"));
   EXPECT_TRUE(has(torch, "torch>=2"));
@@ -226,7 +225,7 @@ TEST(Cuda, ReleasesStandForConstraints) {
   EXPECT_TRUE(has(older, "nvidia-cuda-runtime-cu12==12.6.*"));
   EXPECT_TRUE(has(older, "nvidia-cuda-runtime<0"));
   EXPECT_FALSE(has(older, "nvidia-cuda-runtime-cu12<0"));
-  EXPECT_TRUE(framework_requirements(recipe_with("framework: jax\n")).constraints.empty());
+  EXPECT_TRUE(framework_requirements(recipe_with_rest("framework: jax\n")).constraints.empty());
 }
 
 TEST(Uv, UnknownPackageIsAConflictThatNamesIt) {
@@ -243,7 +242,7 @@ TEST(Uv, UnknownPackageIsAConflictThatNamesIt) {
 
 TEST(Uv, ConflictsShowTheRecipesLines) {
   const Recipe recipe =
-      recipe_with("framework: pytroch\npackages:\n  - idna>=99\n  - idna-core\n  - six\n");
+      recipe_with_rest("framework: pytroch\npackages:\n  - idna>=99\n  - idna-core\n  - six\n");
   auto said = explain_uv_failure(
       "  cause: No solution found: Because only idna<=3.20 is available and you require idna>=99, "
       "we can conclude that your requirements are unsatisfiable.\n");
@@ -427,7 +426,7 @@ TEST(Locations, AreRemembered) {
 }
 
 TEST(Resolve, PythonThatTheSuiteLacksIsAConflictAtOnce) {
-  const Recipe recipe = recipe_with("python: \"3.13\"\n");
+  const Recipe recipe = recipe_with_rest("python: \"3.13\"\n");
   Http http;
   QuietProgress progress;
   const Resolution answer = resolve(recipe, {}, http, progress);
@@ -441,7 +440,7 @@ TEST(Resolve, PythonThatTheSuiteLacksIsAConflictAtOnce) {
 }
 
 TEST(Resolve, KeepsEverythingWhenOnlySettingsChange) {
-  const Recipe before = recipe_with("framework: jax\n");
+  const Recipe before = recipe_with_rest("framework: jax\n");
   Lock previous;
   previous.request = request_of(before);
   previous.settings = settings_of(before);
@@ -458,8 +457,8 @@ TEST(Resolve, KeepsEverythingWhenOnlySettingsChange) {
                              .size_bytes = 1,
                              .digest = Digest::of(name)});
   }
-  previous.wheels = {wheel("jax", "0.10.2")};
-  const Recipe after = recipe_with("framework: jax\nenv: {A: b}\ncommand: [python]\n");
+  previous.wheels = {locked_wheel("jax", "0.10.2")};
+  const Recipe after = recipe_with_rest("framework: jax\nenv: {A: b}\ncommand: [python]\n");
   ResolveOptions options;
   options.cache = "/nonexistent";  // nothing may be asked or written
   options.previous = &previous;
@@ -474,7 +473,7 @@ TEST(Resolve, KeepsEverythingWhenOnlySettingsChange) {
   };
   const std::vector<LockedDeb> debs = previous.debs;
   previous.debs.erase(previous.debs.begin());
-  EXPECT_EQ(code(recipe_with("framework: jax\npackages: [idna]\n")), "no-glibc");
+  EXPECT_EQ(code(recipe_with_rest("framework: jax\npackages: [idna]\n")), "no-glibc");
   previous.debs.clear();
   EXPECT_EQ(code(after), "no-python");
   previous.debs = debs;

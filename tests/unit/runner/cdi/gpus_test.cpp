@@ -8,12 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
-using Kind = GpuChoice::Kind;
 
 std::string number(std::uint64_t value, int bytes) {
   std::string text;
@@ -86,8 +84,8 @@ class NvidiaSpecTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-Words paths(const std::vector<CdiNode>& nodes) {
-  Words found;
+Strings paths(const std::vector<CdiNode>& nodes) {
+  Strings found;
   for (const CdiNode& one : nodes) found.push_back(one.path);
   return found;
 }
@@ -97,24 +95,24 @@ TEST_F(NvidiaSpecTest, DevicesAndTheDriversLibraries) {
   gpu("0000:5a:00.0", 0, "GPU-b");  // minors need not follow addresses, which are what counts
   gpu("0000:3b:00.0", 1, "GPU-a");
   const CdiSpec made = spec();
-  Words names;
+  Strings names;
   for (const CdiDevice& one : made.devices) names.push_back(one.name);
-  EXPECT_EQ(names, (Words{"0", "GPU-a", "1", "GPU-b", "all"}));
+  EXPECT_EQ(names, (Strings{"0", "GPU-a", "1", "GPU-b", "all"}));
   EXPECT_EQ(paths(made.edits.nodes),
-            (Words{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}));
-  EXPECT_EQ(paths(made.find("0")->edits.nodes), (Words{"/dev/nvidia1"}));
-  EXPECT_EQ(paths(made.find("GPU-b")->edits.nodes), (Words{"/dev/nvidia0"}));
-  EXPECT_EQ(paths(made.find("all")->edits.nodes), (Words{"/dev/nvidia1", "/dev/nvidia0"}));
-  Words mounts;
+            (Strings{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}));
+  EXPECT_EQ(paths(made.find("0")->edits.nodes), (Strings{"/dev/nvidia1"}));
+  EXPECT_EQ(paths(made.find("GPU-b")->edits.nodes), (Strings{"/dev/nvidia0"}));
+  EXPECT_EQ(paths(made.find("all")->edits.nodes), (Strings{"/dev/nvidia1", "/dev/nvidia0"}));
+  Strings mounts;
   for (const CdiMount& one : made.edits.mounts) mounts.push_back(one.host_path + " " + one.path);
   const std::string from = "/usr/lib/x86_64-linux-gnu/";
   const std::string to = " /usr/local/nvidia/lib64/";
-  EXPECT_EQ(mounts, (Words{from + "libcuda.so.580.65.06" + to + "libcuda.so.1",
-                           from + "libcuda.so.580.65.06" + to + "libcuda.so",
-                           from + "libnvidia-ml.so.580.65.06" + to + "libnvidia-ml.so.1",
-                           from + "libnvidia-nvvm.so.580.65.06" + to + "libnvidia-nvvm.so.4",
-                           "/usr/bin/nvidia-smi /usr/bin/nvidia-smi"}));
-  EXPECT_EQ(made.edits.library_folders, (Words{"/usr/local/nvidia/lib64"}));
+  EXPECT_EQ(mounts, (Strings{from + "libcuda.so.580.65.06" + to + "libcuda.so.1",
+                             from + "libcuda.so.580.65.06" + to + "libcuda.so",
+                             from + "libnvidia-ml.so.580.65.06" + to + "libnvidia-ml.so.1",
+                             from + "libnvidia-nvvm.so.580.65.06" + to + "libnvidia-nvvm.so.4",
+                             "/usr/bin/nvidia-smi /usr/bin/nvidia-smi"}));
+  EXPECT_EQ(made.edits.library_folders, (Strings{"/usr/local/nvidia/lib64"}));
 }
 
 TEST_F(NvidiaSpecTest, ASplitGpuBringsItsInstances) {
@@ -127,7 +125,7 @@ TEST_F(NvidiaSpecTest, ASplitGpuBringsItsInstances) {
   file("dev/nvidia-caps/nvidia-cap13");
   EXPECT_EQ(
       paths(spec().find("0")->edits.nodes),
-      (Words{"/dev/nvidia2", "/dev/nvidia-caps/nvidia-cap12", "/dev/nvidia-caps/nvidia-cap13"}));
+      (Strings{"/dev/nvidia2", "/dev/nvidia-caps/nvidia-cap12", "/dev/nvidia-caps/nvidia-cap13"}));
 }
 
 TEST_F(NvidiaSpecTest, PartsOfASplitGpuAreDevicesOfTheirOwn) {
@@ -162,27 +160,28 @@ TEST_F(NvidiaSpecTest, PartsOfASplitGpuAreDevicesOfTheirOwn) {
       ++asked;
       return told;
     });
-    Words found;
+    Strings found;
     for (const CdiDevice& one : made->devices) found.push_back(one.name);
     if (const auto* second = made->find("1:1")) {
-      EXPECT_EQ(paths(second->edits.nodes), (Words{"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap14",
-                                                   "/dev/nvidia-caps/nvidia-cap15"}));
+      EXPECT_EQ(paths(second->edits.nodes),
+                (Strings{"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap14",
+                         "/dev/nvidia-caps/nvidia-cap15"}));
     }
     EXPECT_EQ(paths(made->find("all")->edits.nodes).size(), 6U);
     return found;
   };
-  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"}));
+  EXPECT_EQ(names(), (Strings{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"}));
   EXPECT_EQ(asked, 1);
   // The first one is lost to NVML, whose second is ours no more.
   told.gpus = known(std::vector<Gpu>{seen(1, "GPU-c", "0000:9c:00.0")}, "NVML");
-  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1", "GPU-b", "all"})) << "another GPU's parts";
+  EXPECT_EQ(names(), (Strings{"0", "GPU-a", "1", "GPU-b", "all"})) << "another GPU's parts";
   told.gpus = known(std::vector<Gpu>{seen(1, "GPU-b", "")}, "NVML");
-  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"}));
+  EXPECT_EQ(names(), (Strings{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"}));
   told.gpus.value->front().index = 0;
   for (MigDevice& one : *told.parts.value) one.gpu = 0;
-  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"})) << "by UUID";
+  EXPECT_EQ(names(), (Strings{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"})) << "by UUID";
   told.parts = unknown<std::vector<MigDevice>>("NVML does not answer");
-  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1", "GPU-b", "all"})) << "with all of its parts";
+  EXPECT_EQ(names(), (Strings{"0", "GPU-a", "1", "GPU-b", "all"})) << "with all of its parts";
 }
 
 TEST_F(NvidiaSpecTest, WhatRendersIsOfItsGpuAlone) {
@@ -193,8 +192,8 @@ TEST_F(NvidiaSpecTest, WhatRendersIsOfItsGpuAlone) {
   file("dev/dri/renderD129");
   file("dev/dri/renderD128");
   const CdiSpec made = spec();
-  EXPECT_EQ(paths(made.find("0")->edits.nodes), (Words{"/dev/nvidia0"}));
-  EXPECT_EQ(paths(made.find("1")->edits.nodes), (Words{"/dev/nvidia1", "/dev/dri/renderD129"}));
+  EXPECT_EQ(paths(made.find("0")->edits.nodes), (Strings{"/dev/nvidia0"}));
+  EXPECT_EQ(paths(made.find("1")->edits.nodes), (Strings{"/dev/nvidia1", "/dev/dri/renderD129"}));
 }
 
 TEST_F(NvidiaSpecTest, FirmwareLoadersFilesAndDaemons) {
@@ -221,7 +220,7 @@ TEST_F(NvidiaSpecTest, FirmwareLoadersFilesAndDaemons) {
   EXPECT_EQ(icd->options.front(), "ro");
   const auto socket = mounted("/run/nvidia-persistenced/socket");
   ASSERT_NE(socket, none);
-  EXPECT_EQ(socket->options, (Words{"nosuid", "nodev", "noexec", "rbind", "rprivate"}));
+  EXPECT_EQ(socket->options, (Strings{"nosuid", "nodev", "noexec", "rbind", "rprivate"}));
 }
 
 TEST_F(NvidiaSpecTest, ADriverInAFolderOfItsOwn) {
@@ -261,30 +260,30 @@ TEST_F(NvidiaSpecTest, WindowsBringsItsOwn) {
   file("dev/dxg");
   file("usr/lib/wsl/lib/libcuda.so.1");
   const CdiSpec made = spec();
-  EXPECT_EQ(paths(made.edits.nodes), (Words{"/dev/dxg"}));
+  EXPECT_EQ(paths(made.edits.nodes), (Strings{"/dev/dxg"}));
   EXPECT_EQ(made.edits.mounts.at(0).path, "/usr/lib/wsl");
-  EXPECT_EQ(made.edits.library_folders, (Words{"/usr/lib/wsl/lib"}));
+  EXPECT_EQ(made.edits.library_folders, (Strings{"/usr/lib/wsl/lib"}));
   EXPECT_NE(made.find("all"), nullptr);
 }
 
-TEST(Gpus, Words) {
-  EXPECT_EQ(parse_gpus("").kind, Kind::automatic);
-  EXPECT_EQ(parse_gpus("all").kind, Kind::all);
-  EXPECT_EQ(parse_gpus("none").kind, Kind::none);
-  EXPECT_EQ(parse_gpus("0").kind, Kind::none);
-  EXPECT_EQ(parse_gpus("2").kind, Kind::count);
+TEST(Gpus, Strings) {
+  EXPECT_EQ(parse_gpus("").kind, GpuChoice::Kind::automatic);
+  EXPECT_EQ(parse_gpus("all").kind, GpuChoice::Kind::all);
+  EXPECT_EQ(parse_gpus("none").kind, GpuChoice::Kind::none);
+  EXPECT_EQ(parse_gpus("0").kind, GpuChoice::Kind::none);
+  EXPECT_EQ(parse_gpus("2").kind, GpuChoice::Kind::count);
   EXPECT_EQ(parse_gpus("2").count, 2U);
   const auto named = [](const char* word) {
     const GpuChoice choice = parse_gpus(word);
-    EXPECT_EQ(choice.kind, Kind::named);
-    Words names;
+    EXPECT_EQ(choice.kind, GpuChoice::Kind::named);
+    Strings names;
     for (const CdiName& one : choice.devices) names.push_back(one.kind + "=" + one.device);
     return names;
   };
-  EXPECT_EQ(named("device=0,2"), (Words{"nvidia.com/gpu=0", "nvidia.com/gpu=2"}));
-  EXPECT_EQ(named("device=1:0"), (Words{"nvidia.com/gpu=1:0"}));
-  EXPECT_EQ(named("GPU-1a,MIG-2b"), (Words{"nvidia.com/gpu=GPU-1a", "nvidia.com/gpu=MIG-2b"}));
-  EXPECT_EQ(named("amd.com/gpu=0"), (Words{"amd.com/gpu=0"}));
+  EXPECT_EQ(named("device=0,2"), (Strings{"nvidia.com/gpu=0", "nvidia.com/gpu=2"}));
+  EXPECT_EQ(named("device=1:0"), (Strings{"nvidia.com/gpu=1:0"}));
+  EXPECT_EQ(named("GPU-1a,MIG-2b"), (Strings{"nvidia.com/gpu=GPU-1a", "nvidia.com/gpu=MIG-2b"}));
+  EXPECT_EQ(named("amd.com/gpu=0"), (Strings{"amd.com/gpu=0"}));
 }
 
 TEST(Gpus, WrongWords) {
@@ -301,25 +300,25 @@ TEST(Gpus, WrongWords) {
 
 class ChosenGpusTest : public testing::Test {
  protected:
-  static Words chosen(const char* word, const Words& names) {
+  static Strings chosen(const char* word, const Strings& names) {
     CdiRegistry registry{{}};
     CdiSpec spec;
     spec.kind = kNvidiaGpu;
     for (const std::string& name : names) spec.devices.push_back({name, {}});
     registry.add(spec);
-    Words found;
+    Strings found;
     for (const CdiName& one : chosen_gpus(parse_gpus(word), registry)) found.push_back(one.device);
     return found;
   }
 };
 
 TEST_F(ChosenGpusTest, EachGpuOnce) {
-  const Words whole = {"0", "1", "10", "GPU-a", "GPU-b", "GPU-c", "all"};
-  EXPECT_EQ(chosen("all", whole), (Words{"all"}));
-  EXPECT_EQ(chosen("2", whole), (Words{"0", "1"}));
-  EXPECT_EQ(chosen("none", whole), Words{});
-  EXPECT_EQ(chosen("3", {"0", "1:0", "1:1", "all"}), (Words{"0", "1:0", "1:1"}));
-  EXPECT_EQ(chosen("all", {"GPU-a", "GPU-b"}), (Words{"GPU-a", "GPU-b"}));
+  const Strings whole = {"0", "1", "10", "GPU-a", "GPU-b", "GPU-c", "all"};
+  EXPECT_EQ(chosen("all", whole), (Strings{"all"}));
+  EXPECT_EQ(chosen("2", whole), (Strings{"0", "1"}));
+  EXPECT_EQ(chosen("none", whole), Strings{});
+  EXPECT_EQ(chosen("3", {"0", "1:0", "1:1", "all"}), (Strings{"0", "1:0", "1:1"}));
+  EXPECT_EQ(chosen("all", {"GPU-a", "GPU-b"}), (Strings{"GPU-a", "GPU-b"}));
 }
 
 TEST_F(ChosenGpusTest, FewerThanThat) {

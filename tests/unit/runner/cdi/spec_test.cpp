@@ -50,7 +50,7 @@ constexpr std::string_view kJson = R"({
 	"containerEdits": {}
 })";
 
-std::string complaint(std::string_view text) {
+std::string spec_complaint(std::string_view text) {
   try {
     (void)parse_cdi_spec(text, "vendor.yaml");
   } catch (const Error& error) {
@@ -97,23 +97,23 @@ TEST(CdiSpec, ReadsJson) {
 }
 
 TEST(CdiSpec, NamesEveryMistakeAtItsPlace) {
-  EXPECT_EQ(complaint("cdiVersion: 0.5.0\nkind: v.com/d\ndevices: [{name: a}]\nmount: []\n"),
+  EXPECT_EQ(spec_complaint("cdiVersion: 0.5.0\nkind: v.com/d\ndevices: [{name: a}]\nmount: []\n"),
             "vendor.yaml:4:1: a CDI specification has no member `mount`\n    mount: []\n    ^");
-  EXPECT_EQ(complaint("cdiVersion: 9.0.0\nkind: device\ndevices:\n  - name: a/b\n  - x: 1\n"),
+  EXPECT_EQ(spec_complaint("cdiVersion: 9.0.0\nkind: device\ndevices:\n  - name: a/b\n  - x: 1\n"),
             "vendor.yaml:1:13: mlenv reads versions 0.3.0 to 1.1.0 of CDI, not `9.0.0`\n"
             "    cdiVersion: 9.0.0\n                ^\n"
             "vendor.yaml:2:7: `device` is not `VENDOR/CLASS`\n    kind: device\n          ^\n"
             "vendor.yaml:4:11: `a/b` is no name of a device\n      - name: a/b\n              ^\n"
             "vendor.yaml:5:5: a device has no member `x`\n      - x: 1\n        ^\n"
             "vendor.yaml:5:5: a device lacks `name`\n      - x: 1\n        ^");
-  EXPECT_NE(complaint("{\"cdiVersion\": \"0.5.0\",\n \"kind\": [}").find("vendor.yaml:2:"),
+  EXPECT_NE(spec_complaint("{\"cdiVersion\": \"0.5.0\",\n \"kind\": [}").find("vendor.yaml:2:"),
             std::string::npos);
-  EXPECT_EQ(complaint("").substr(0, 14), "vendor.yaml:1:");
+  EXPECT_EQ(spec_complaint("").substr(0, 14), "vendor.yaml:1:");
 }
 
 TEST(CdiSpec, RefusesWhatAContainerCouldNotBeGiven) {
   const auto of_edits = [](const std::string& edits) {
-    const std::string text = complaint(
+    const std::string text = spec_complaint(
         "cdiVersion: 0.7.0\nkind: v.com/d\ndevices:\n- name: a\n  containerEdits: " + edits + "\n");
     return text.substr(0, text.find('\n'));
   };

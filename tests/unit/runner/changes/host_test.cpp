@@ -1,18 +1,14 @@
 // Rules about hosts: each is provoked, and told from what is beside it.
 #include <gtest/gtest.h>
 
+#include "base/size_limits.hpp"
+#include "tests/support/from_test.hpp"
 #include "tests/unit/runner/changes/moments.hpp"
 
 namespace mlenv::test {
 namespace {
 
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
-
-template <class T>
-Fact<T> told(T value) {
-  return known(std::move(value), "test");
-}
-Text text(const char* value) { return told<std::string>(value); }
+Text host_text(const char* value) { return from_test<std::string>(value); }
 
 /// What is found where a host's facts become others.
 template <class Alter>
@@ -45,42 +41,46 @@ TEST(ChangesOfHosts, AreNoneBetweenEqualOnes) {
 TEST(ChangesOfHosts, Driver) {
   const auto to = [](const char* kernel, const char* user) {
     return of_host([&](Facts& host) {
-      host.nvidia.kernel_driver = text(kernel);
-      host.nvidia.user_driver = text(user);
-      host.nvidia.mismatch = told(std::string_view(kernel) != user);
+      host.nvidia.kernel_driver = host_text(kernel);
+      host.nvidia.user_driver = host_text(user);
+      host.nvidia.mismatch = from_test(std::string_view(kernel) != user);
     });
   };
   EXPECT_EQ(to("580.95.05", "580.95.05"), "driver");
   EXPECT_EQ(to("535.183.01", "535.183.01"), "driver=breaks");
   EXPECT_EQ(to("none", "none"), "driver=breaks");
   EXPECT_EQ(to("570.172.08", "570.195.03"), "driver-mismatch");
-  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.open_module = told(false); }), "driver-module");
-  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.cuda_status = told(std::uint64_t{999}); }),
+  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.open_module = from_test(false); }),
+            "driver-module");
+  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.cuda_status = from_test(std::uint64_t{999}); }),
             "cuda-init");
 }
 
 TEST(ChangesOfHosts, Gpus) {
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.name = text("NVIDIA B200"); }), "gpu-model");
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.name = host_text("NVIDIA B200"); }), "gpu-model");
   EXPECT_EQ(of_gpus([](Gpu& one) {
-              one.name = text("NVIDIA A100");
-              one.compute_capability = text("8.0");
+              one.name = host_text("NVIDIA A100");
+              one.compute_capability = host_text("8.0");
             }),
             "gpu-model=breaks");
   EXPECT_EQ(of_gpus([](Gpu& one) {
-              one.name = text("NVIDIA X");
-              one.compute_capability = text("12.0");
+              one.name = host_text("NVIDIA X");
+              one.compute_capability = host_text("12.0");
             }),
             "gpu-model");  // 12 is more than 9
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.memory_bytes = told(40 * kGiB); }), "gpu-memory");
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.memory_bytes = told(140 * kGiB); }), "gpu-memory=note");
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.memory_bytes = told(80 * kGiB - 4096); }), "");
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.mig = told(true); }), "mig");
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.ecc = told(false); }), "ecc");
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.persistence = told(false); }), "persistence");
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.nvlinks = told(std::uint64_t{12}); }), "gpu-links");
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.pcie_lanes = told(std::uint64_t{8}); }), "gpu-links");
-  EXPECT_EQ(of_gpus([](Gpu& one) { one.uuid = text("GPU-x"); }), "");
-  EXPECT_EQ(of_host([](Facts& host) { host.gpu_paths.value->front().path = text("SYS"); }),
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.memory_bytes = from_test(40 * size_limit::kGiB); }),
+            "gpu-memory");
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.memory_bytes = from_test(140 * size_limit::kGiB); }),
+            "gpu-memory=note");
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.memory_bytes = from_test(80 * size_limit::kGiB - 4096); }),
+            "");
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.mig = from_test(true); }), "mig");
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.ecc = from_test(false); }), "ecc");
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.persistence = from_test(false); }), "persistence");
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.nvlinks = from_test(std::uint64_t{12}); }), "gpu-links");
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.pcie_lanes = from_test(std::uint64_t{8}); }), "gpu-links");
+  EXPECT_EQ(of_gpus([](Gpu& one) { one.uuid = host_text("GPU-x"); }), "");
+  EXPECT_EQ(of_host([](Facts& host) { host.gpu_paths.value->front().path = host_text("SYS"); }),
             "gpu-links");
   EXPECT_EQ(of_host([](Facts& host) {
               host.gpus.value->pop_back();
@@ -90,22 +90,23 @@ TEST(ChangesOfHosts, Gpus) {
 }
 
 TEST(ChangesOfHosts, WhatGpusNeedAround) {
-  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.device_nodes = told(false); }), "device-nodes");
-  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.fabric_manager = told(false); }),
+  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.device_nodes = from_test(false); }),
+            "device-nodes");
+  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.fabric_manager = from_test(false); }),
             "fabric-manager");
   EXPECT_EQ(of_host([](Facts& host) {
-              host.nvidia.peermem = told(false);
-              host.nvidia.dma_buf = told(false);
+              host.nvidia.peermem = from_test(false);
+              host.nvidia.dma_buf = from_test(false);
             }),
             "gpu-direct");
   // One of the two is enough.
-  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.peermem = told(false); }), "");
+  EXPECT_EQ(of_host([](Facts& host) { host.nvidia.peermem = from_test(false); }), "");
 }
 
 TEST(ChangesOfHosts, GpusDoNotMatterToARunWithoutThem) {
   const auto alter = [](Facts& host) {
-    host.nvidia.kernel_driver = text("580.95.05");
-    host.gpus.value->front().mig = told(true);
+    host.nvidia.kernel_driver = host_text("580.95.05");
+    host.gpus.value->front().mig = from_test(true);
     host.gpus.value->pop_back();
   };
   EXPECT_EQ(of_cpu_run(alter), "");
@@ -115,73 +116,86 @@ TEST(ChangesOfHosts, GpusDoNotMatterToARunWithoutThem) {
 }
 
 TEST(ChangesOfHosts, Processors) {
-  EXPECT_EQ(of_host([](Facts& host) { host.system.architecture = text("aarch64"); }),
+  EXPECT_EQ(of_host([](Facts& host) { host.system.architecture = host_text("aarch64"); }),
             "architecture");
   EXPECT_EQ(of_host([](Facts& host) {
-              host.cpu.model = text("E5-2690");
+              host.cpu.model = host_text("E5-2690");
               host.cpu.flags.value->pop_back();
             }),
             "cpu-instructions");
-  EXPECT_EQ(of_host([](Facts& host) { host.cpu.model = text("AMD EPYC 9654"); }), "cpu-model");
-  EXPECT_EQ(of_host([](Facts& host) { host.cpu.usable = told(std::uint64_t{8}); }), "cpu-count");
-  EXPECT_EQ(of_host([](Facts& host) { host.cpu.limit_millicpus = told(Limit{2000}); }),
+  EXPECT_EQ(of_host([](Facts& host) { host.cpu.model = host_text("AMD EPYC 9654"); }), "cpu-model");
+  EXPECT_EQ(of_host([](Facts& host) { host.cpu.usable = from_test(std::uint64_t{8}); }),
+            "cpu-count");
+  EXPECT_EQ(of_host([](Facts& host) { host.cpu.limit_millicpus = from_test(Limit{2000}); }),
             "cpu-quota");
   EXPECT_EQ(of_host([](Facts& host) { host.memory.numa.value->pop_back(); }), "numa");
 }
 
 TEST(ChangesOfHosts, Memory) {
   const auto limit = [](std::optional<std::uint64_t> most) {
-    return of_host([&](Facts& host) { host.memory.limit_bytes = told(Limit{most}); });
+    return of_host([&](Facts& host) { host.memory.limit_bytes = from_test(Limit{most}); });
   };
-  EXPECT_EQ(limit(16 * kGiB), "memory-limit");
+  EXPECT_EQ(limit(16 * size_limit::kGiB), "memory-limit");
   EXPECT_EQ(limit(std::nullopt), "memory-limit=note");
   const auto total = [](std::uint64_t bytes) {
-    return of_host([&](Facts& host) { host.memory.total_bytes = told(bytes); });
+    return of_host([&](Facts& host) { host.memory.total_bytes = from_test(bytes); });
   };
-  EXPECT_EQ(total(64 * kGiB), "memory-total");
-  EXPECT_EQ(total(1024 * kGiB), "memory-total=note");
-  EXPECT_EQ(total(512 * kGiB - 4096), "");
+  EXPECT_EQ(total(64 * size_limit::kGiB), "memory-total");
+  EXPECT_EQ(total(1024 * size_limit::kGiB), "memory-total=note");
+  EXPECT_EQ(total(512 * size_limit::kGiB - 4096), "");
   EXPECT_EQ(of_host([](Facts& host) {
-              host.storage.shared_memory.size_bytes = told(std::uint64_t{64} << 20U);
+              host.storage.shared_memory.size_bytes = from_test(std::uint64_t{64} << 20U);
             }),
             "shared-memory");
-  EXPECT_EQ(of_host([](Facts& host) { host.memory.swap_bytes = told(std::uint64_t{0}); }), "swap");
+  EXPECT_EQ(of_host([](Facts& host) { host.memory.swap_bytes = from_test(std::uint64_t{0}); }),
+            "swap");
 }
 
 TEST(ChangesOfHosts, LimitsAndDisks) {
-  EXPECT_EQ(of_host([](Facts& host) { host.limits.open_files_soft = told(Limit{1024}); }),
+  EXPECT_EQ(of_host([](Facts& host) { host.limits.open_files_soft = from_test(Limit{1024}); }),
             "open-files");
-  EXPECT_EQ(of_host([](Facts& host) { host.limits.memlock_soft_bytes = told(Limit{65536}); }),
+  EXPECT_EQ(of_host([](Facts& host) { host.limits.memlock_soft_bytes = from_test(Limit{65536}); }),
             "locked-memory");
-  EXPECT_EQ(of_host([](Facts& host) { host.storage.temporary.free_bytes = told(kGiB / 2); }),
+  EXPECT_EQ(of_host([](Facts& host) {
+              host.storage.temporary.free_bytes = from_test(size_limit::kGiB / 2);
+            }),
             "disk-space");
-  EXPECT_EQ(of_host([](Facts& host) { host.storage.temporary.free_bytes = told(kGiB * 2); }), "");
-  EXPECT_EQ(of_host([](Facts& host) { host.storage.store.type = text("nfs4"); }), "file-system");
+  EXPECT_EQ(of_host([](Facts& host) {
+              host.storage.temporary.free_bytes = from_test(size_limit::kGiB * 2);
+            }),
+            "");
+  EXPECT_EQ(of_host([](Facts& host) { host.storage.store.type = host_text("nfs4"); }),
+            "file-system");
 }
 
 TEST(ChangesOfHosts, System) {
-  EXPECT_EQ(of_host([](Facts& host) { host.system.kernel = text("6.12.0-1-amd64"); }), "kernel");
-  EXPECT_EQ(of_host([](Facts& host) { host.system.wsl = told(true); }), "wsl");
-  EXPECT_EQ(of_host([](Facts& host) { host.system.container = text("docker"); }), "container");
-  EXPECT_EQ(of_host([](Facts& host) { host.system.user_id = told(std::uint64_t{0}); }), "user");
-  EXPECT_EQ(of_host([](Facts& host) { host.system.distribution = text("ubuntu"); }),
+  EXPECT_EQ(of_host([](Facts& host) { host.system.kernel = host_text("6.12.0-1-amd64"); }),
+            "kernel");
+  EXPECT_EQ(of_host([](Facts& host) { host.system.wsl = from_test(true); }), "wsl");
+  EXPECT_EQ(of_host([](Facts& host) { host.system.container = host_text("docker"); }), "container");
+  EXPECT_EQ(of_host([](Facts& host) { host.system.user_id = from_test(std::uint64_t{0}); }),
+            "user");
+  EXPECT_EQ(of_host([](Facts& host) { host.system.distribution = host_text("ubuntu"); }),
             "distribution");
-  EXPECT_EQ(of_host([](Facts& host) { host.isolation.sandbox = told(false); }), "namespaces");
-  EXPECT_EQ(of_host([](Facts& host) { host.isolation.seccomp = text("filter"); }), "confinement");
+  EXPECT_EQ(of_host([](Facts& host) { host.isolation.sandbox = from_test(false); }), "namespaces");
+  EXPECT_EQ(of_host([](Facts& host) { host.isolation.seccomp = host_text("filter"); }),
+            "confinement");
 }
 
 TEST(ChangesOfHosts, NetworkAndClock) {
-  EXPECT_EQ(of_host([](Facts& host) { host.network.host_is_loopback = told(true); }),
+  EXPECT_EQ(of_host([](Facts& host) { host.network.host_is_loopback = from_test(true); }),
             "host-loopback");
-  EXPECT_EQ(of_host([](Facts& host) { host.network.rdma.value->front().state = text("DOWN"); }),
-            "rdma");
+  EXPECT_EQ(
+      of_host([](Facts& host) { host.network.rdma.value->front().state = host_text("DOWN"); }),
+      "rdma");
   EXPECT_EQ(of_host([](Facts& host) {
-              host.network.interfaces.value->front().speed_mbps = told(std::uint64_t{1000});
+              host.network.interfaces.value->front().speed_mbps = from_test(std::uint64_t{1000});
             }),
             "network-speed");
   EXPECT_EQ(of_host([](Facts& host) { host.network.interfaces.value->front().name = "eth0"; }), "");
-  EXPECT_EQ(of_host([](Facts& host) { host.time.synchronised = told(false); }), "clock");
-  EXPECT_EQ(of_host([](Facts& host) { host.time.clock_source = text("hpet"); }), "clock-source");
+  EXPECT_EQ(of_host([](Facts& host) { host.time.synchronised = from_test(false); }), "clock");
+  EXPECT_EQ(of_host([](Facts& host) { host.time.clock_source = host_text("hpet"); }),
+            "clock-source");
 }
 
 TEST(ChangesOfHosts, UnknownIsNeitherTheSameNorDifferent) {
@@ -197,9 +211,9 @@ TEST(ChangesOfHosts, UnknownIsNeitherTheSameNorDifferent) {
 
 TEST(ChangesOfHosts, WhatCannotMatterIsIncidental) {
   Facts to = whole_host();
-  to.network.host_name = text("node18");
-  to.gpus.value->front().uuid = text("GPU-x");
-  to.storage.store.free_bytes = told(kGiB * 300);
+  to.network.host_name = host_text("node18");
+  to.gpus.value->front().uuid = host_text("GPU-x");
+  to.storage.store.free_bytes = from_test(size_limit::kGiB * 300);
   const changes::Changes found = between(whole_host(), to);
   EXPECT_FALSE(found.differ());
   std::string all;

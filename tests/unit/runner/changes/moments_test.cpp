@@ -1,97 +1,105 @@
 #include "tests/unit/runner/changes/moments.hpp"
+#include "tests/support/from_test.hpp"
 
 #include <gtest/gtest.h>
 
+#include "base/size_limits.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::test {
 namespace {
 
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
-
-template <class T>
-Fact<T> told(T value) {
-  return known(std::move(value), "test");
-}
-Text text(const char* value) { return told<std::string>(value); }
+Text moment_text(const char* value) { return from_test<std::string>(value); }
 
 Gpu gpu(std::uint64_t index) {
   Gpu out;
   out.index = index;
-  out.name = text("NVIDIA H100 80GB HBM3");
-  out.uuid = told<std::string>("GPU-" + std::to_string(index));
-  out.pci_address = text("0000:17:00.0");
-  out.compute_capability = text("9.0");
-  out.memory_bytes = told(80 * kGiB);
-  out.mig = told(false);
-  out.ecc = told(true);
-  out.persistence = told(true);
-  out.pcie_generation = told(std::uint64_t{5});
-  out.pcie_lanes = told(std::uint64_t{16});
-  out.nvlinks = told(std::uint64_t{18});
+  out.name = moment_text("NVIDIA H100 80GB HBM3");
+  out.uuid = from_test<std::string>("GPU-" + std::to_string(index));
+  out.pci_address = moment_text("0000:17:00.0");
+  out.compute_capability = moment_text("9.0");
+  out.memory_bytes = from_test(80 * size_limit::kGiB);
+  out.mig = from_test(false);
+  out.ecc = from_test(true);
+  out.persistence = from_test(true);
+  out.pcie_generation = from_test(std::uint64_t{5});
+  out.pcie_lanes = from_test(std::uint64_t{16});
+  out.nvlinks = from_test(std::uint64_t{18});
   return out;
 }
 
-DiskFacts disk(const char* path, const char* type, std::uint64_t size) {
-  return {text(path), text("/"), text(type), told(false), told(size), told(size)};
+DiskFacts disk_facts(const char* path, const char* type, std::uint64_t size) {
+  return {moment_text(path), moment_text("/"), moment_text(type),
+          from_test(false),  from_test(size),  from_test(size)};
 }
 
 void fill_gpus(Facts& host) {
-  host.nvidia.kernel_driver = text("570.172.08");
-  host.nvidia.user_driver = text("570.172.08");
-  host.nvidia.mismatch = told(false);
-  host.nvidia.open_module = told(true);
-  host.nvidia.cuda_version = text("12.8");
-  host.nvidia.cuda_status = told(std::uint64_t{0});
-  host.nvidia.pci_devices = told(std::vector<std::string>{"0000:17:00.0", "0000:18:00.0"});
-  host.nvidia.device_nodes = told(true);
-  host.nvidia.nvswitch = told(true);
-  host.nvidia.fabric_manager = told(true);
-  host.nvidia.persistence_daemon = told(true);
-  host.nvidia.peermem = told(true);
-  host.nvidia.dma_buf = told(true);
-  host.gpus = told(std::vector<Gpu>{gpu(0), gpu(1)});
-  host.gpu_paths = told(std::vector<GpuPath>{{0, 1, text("NV18")}});
+  host.nvidia.kernel_driver = moment_text("570.172.08");
+  host.nvidia.user_driver = moment_text("570.172.08");
+  host.nvidia.mismatch = from_test(false);
+  host.nvidia.open_module = from_test(true);
+  host.nvidia.cuda_version = moment_text("12.8");
+  host.nvidia.cuda_status = from_test(std::uint64_t{0});
+  host.nvidia.pci_devices = from_test(std::vector<std::string>{"0000:17:00.0", "0000:18:00.0"});
+  host.nvidia.device_nodes = from_test(true);
+  host.nvidia.nvswitch = from_test(true);
+  host.nvidia.fabric_manager = from_test(true);
+  host.nvidia.persistence_daemon = from_test(true);
+  host.nvidia.peermem = from_test(true);
+  host.nvidia.dma_buf = from_test(true);
+  host.gpus = from_test(std::vector<Gpu>{gpu(0), gpu(1)});
+  host.gpu_paths = from_test(std::vector<GpuPath>{{0, 1, moment_text("NV18")}});
 }
 
 void fill_network(Facts& host) {
   NetworkInterface wired{"ens3f0",
-                         text("physical"),
-                         text("up"),
-                         told(std::uint64_t{100000}),
-                         told(std::uint64_t{1500}),
-                         told(std::vector<std::string>{"192.0.2.7/24"})};
-  host.network.interfaces = told(std::vector<NetworkInterface>{wired});
-  RdmaPort port{"mlx5_0", 1, text("InfiniBand"), text("ACTIVE"), text("ibs3"), told(400.0)};
-  host.network.rdma = told(std::vector<RdmaPort>{port});
-  host.network.host_name = text("node17");
-  host.network.host_addresses = told(std::vector<std::string>{"192.0.2.7"});
-  host.network.host_is_loopback = told(false);
+                         moment_text("physical"),
+                         moment_text("up"),
+                         from_test(std::uint64_t{100000}),
+                         from_test(std::uint64_t{1500}),
+                         from_test(std::vector<std::string>{"192.0.2.7/24"})};
+  host.network.interfaces = from_test(std::vector<NetworkInterface>{wired});
+  RdmaPort port{
+      "mlx5_0",        1, moment_text("InfiniBand"), moment_text("ACTIVE"), moment_text("ibs3"),
+      from_test(400.0)};
+  host.network.rdma = from_test(std::vector<RdmaPort>{port});
+  host.network.host_name = moment_text("node17");
+  host.network.host_addresses = from_test(std::vector<std::string>{"192.0.2.7"});
+  host.network.host_is_loopback = from_test(false);
 }
 
 }  // namespace
 
 Facts whole_host() {
   Facts host;
-  host.system = {text("debian"),           text("12"),     text("bookworm"), text("Debian 12"),
-                 text("6.1.0-41-amd64"),   text("x86_64"), told(false),      text("none"),
-                 told(std::uint64_t{1000})};
-  host.cpu.model = text("AMD EPYC 9354");
-  host.cpu.usable = told(std::uint64_t{64});
-  host.cpu.flags = told(std::vector<std::string>{"avx", "avx2", "avx512f"});
-  host.cpu.limit_millicpus = told(Limit{});
-  host.memory = {told(512 * kGiB), told(400 * kGiB), told(8 * kGiB), told(Limit{256 * kGiB}),
-                 told(std::vector<NumaNode>(2))};
-  host.storage = {disk("/store", "ext4", 900 * kGiB), disk("/tmp", "ext4", 900 * kGiB),
-                  disk("/dev/shm", "tmpfs", 64 * kGiB)};
-  host.limits = {told(Limit{}), told(Limit{}), told(Limit{65536}), told(Limit{524288})};
-  host.isolation.apparmor_profile = text("unconfined");
-  host.isolation.selinux = text("disabled");
-  host.isolation.seccomp = text("disabled");
-  host.isolation.sandbox = told(true);
+  host.system = {moment_text("debian"),
+                 moment_text("12"),
+                 moment_text("bookworm"),
+                 moment_text("Debian 12"),
+                 moment_text("6.1.0-41-amd64"),
+                 moment_text("x86_64"),
+                 from_test(false),
+                 moment_text("none"),
+                 from_test(std::uint64_t{1000})};
+  host.cpu.model = moment_text("AMD EPYC 9354");
+  host.cpu.usable = from_test(std::uint64_t{64});
+  host.cpu.flags = from_test(std::vector<std::string>{"avx", "avx2", "avx512f"});
+  host.cpu.limit_millicpus = from_test(Limit{});
+  host.memory = {from_test(512 * size_limit::kGiB), from_test(400 * size_limit::kGiB),
+                 from_test(8 * size_limit::kGiB), from_test(Limit{256 * size_limit::kGiB}),
+                 from_test(std::vector<NumaNode>(2))};
+  host.storage = {disk_facts("/store", "ext4", 900 * size_limit::kGiB),
+                  disk_facts("/tmp", "ext4", 900 * size_limit::kGiB),
+                  disk_facts("/dev/shm", "tmpfs", 64 * size_limit::kGiB)};
+  host.limits = {from_test(Limit{}), from_test(Limit{}), from_test(Limit{65536}),
+                 from_test(Limit{524288})};
+  host.isolation.apparmor_profile = moment_text("unconfined");
+  host.isolation.selinux = moment_text("disabled");
+  host.isolation.seccomp = moment_text("disabled");
+  host.isolation.sandbox = from_test(true);
   fill_gpus(host);
   fill_network(host);
-  host.time = {told(true), told(std::vector<std::string>{"chronyd"}), text("tsc")};
+  host.time = {from_test(true), from_test(std::vector<std::string>{"chronyd"}), moment_text("tsc")};
   return host;
 }
 
@@ -110,10 +118,10 @@ RunRecord whole_run() {
   end.seconds = 3600;
   run.end = end;
   CodeState code;
-  code.commit = text("1f1f1f1f1f1f1f1f");
-  code.branch = text("main");
-  code.changed = told(std::vector<std::string>{});
-  code.changed_digest = text("sha256:00");
+  code.commit = moment_text("1f1f1f1f1f1f1f1f");
+  code.branch = moment_text("main");
+  code.changed = from_test(std::vector<std::string>{});
+  code.changed_digest = moment_text("sha256:00");
   run.code = code;
   run.facts = whole_host();
   RunEnvironment installed;

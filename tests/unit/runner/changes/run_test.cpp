@@ -18,7 +18,7 @@ template <class Alter>
 std::string rules_of_run(Alter&& alter) {
   return rules_in(of_run(alter));
 }
-std::string with_variable(const char* name, const char* value) {
+std::string rules_with_variable(const char* name, const char* value) {
   return rules_of_run([&](RunRecord& run) { run.start.env.push_back({name, value}); });
 }
 std::string with_argv(std::vector<std::string> argv) {
@@ -45,7 +45,7 @@ TEST(ChangesOfRuns, AreNoneBetweenEqualOnes) {
 }
 
 /// One variation: its value in variable, command and folder, as `mlenv run --matrix` records it.
-RunRecord variation(const char* matrix, const char* value) {
+RunRecord matrix_variation(const char* matrix, const char* value) {
   RunRecord run = whole_run();
   run.start.variation =
       RecordedVariation{matrix, 1, 2, {{"lr", value}, {"HF_TOKEN", std::nullopt}}, "/m/a", "/m"};
@@ -58,21 +58,21 @@ RunRecord variation(const char* matrix, const char* value) {
 }
 
 TEST(ChangesOfRuns, OfOneMatrixAreItsParameters) {
-  RunRecord to = variation("one", "0.2");
+  RunRecord to = matrix_variation("one", "0.2");
   to.end->seconds *= 2;  // it explains whatever came of it
-  const changes::Changes found = between(variation("one", "0.1"), to);
+  const changes::Changes found = between(matrix_variation("one", "0.1"), to);
   EXPECT_EQ(rules_in(found), "parameters");
   EXPECT_EQ(finding(found, "parameters").what, "parameter lr");
   EXPECT_EQ(finding(found, "parameters").from, "0.1");
   EXPECT_EQ(finding(found, "parameters").to, "0.2");
   EXPECT_NE(open_in(found).find("parameter HF_TOKEN"), std::string::npos);
   // The commands of two matrices may differ otherwise, too.
-  EXPECT_EQ(rules_in(between(variation("one", "0.1"), variation("two", "0.2"))),
+  EXPECT_EQ(rules_in(between(matrix_variation("one", "0.1"), matrix_variation("two", "0.2"))),
             "parameters arguments");
   // One that is none has variables and arguments like any other.
-  RunRecord single = variation("one", "0.2");
+  RunRecord single = matrix_variation("one", "0.2");
   single.start.variation.reset();
-  EXPECT_EQ(rules_in(between(variation("one", "0.1"), single)).find("parameters"),
+  EXPECT_EQ(rules_in(between(matrix_variation("one", "0.1"), single)).find("parameters"),
             std::string::npos);
 }
 
@@ -201,20 +201,20 @@ TEST(ChangesOfRuns, AVirtualMachine) {
 }
 
 TEST(ChangesOfRuns, Variables) {
-  EXPECT_EQ(with_variable("NVIDIA_TF32_OVERRIDE", "0"), "numeric-variables");
-  EXPECT_EQ(with_variable("MKL_CBWR", "AVX2"), "numeric-variables");
-  EXPECT_EQ(with_variable("MKL_NUM_THREADS", "1"), "threads");
-  EXPECT_EQ(with_variable("CUDA_VISIBLE_DEVICES", "0"), "visible-gpus");
-  EXPECT_EQ(with_variable("NCCL_P2P_DISABLE", "1"), "communication-variables");
-  EXPECT_EQ(with_variable("NCCL_DEBUG", "INFO"), "variables");
-  EXPECT_EQ(with_variable("CUDA_LAUNCH_BLOCKING", "1"), "execution-variables");
-  EXPECT_EQ(with_variable("PYTORCH_ALLOC_CONF", "x"), "allocator-variables");
-  EXPECT_EQ(with_variable("LD_LIBRARY_PATH", "/x"), "search-paths");
-  EXPECT_EQ(with_variable("RANDOM_SEED", "3"), "arguments");
-  EXPECT_EQ(with_variable("EDITOR", "vi"), "");
-  EXPECT_EQ(with_variable("TEAM", "x"), "variables");
+  EXPECT_EQ(rules_with_variable("NVIDIA_TF32_OVERRIDE", "0"), "numeric-variables");
+  EXPECT_EQ(rules_with_variable("MKL_CBWR", "AVX2"), "numeric-variables");
+  EXPECT_EQ(rules_with_variable("MKL_NUM_THREADS", "1"), "threads");
+  EXPECT_EQ(rules_with_variable("CUDA_VISIBLE_DEVICES", "0"), "visible-gpus");
+  EXPECT_EQ(rules_with_variable("NCCL_P2P_DISABLE", "1"), "communication-variables");
+  EXPECT_EQ(rules_with_variable("NCCL_DEBUG", "INFO"), "variables");
+  EXPECT_EQ(rules_with_variable("CUDA_LAUNCH_BLOCKING", "1"), "execution-variables");
+  EXPECT_EQ(rules_with_variable("PYTORCH_ALLOC_CONF", "x"), "allocator-variables");
+  EXPECT_EQ(rules_with_variable("LD_LIBRARY_PATH", "/x"), "search-paths");
+  EXPECT_EQ(rules_with_variable("RANDOM_SEED", "3"), "arguments");
+  EXPECT_EQ(rules_with_variable("EDITOR", "vi"), "");
+  EXPECT_EQ(rules_with_variable("TEAM", "x"), "variables");
   // The run's own stand over the image's.
-  EXPECT_EQ(with_variable("PATH", "/opt/venv/bin:/usr/bin"), "");
+  EXPECT_EQ(rules_with_variable("PATH", "/opt/venv/bin:/usr/bin"), "");
 }
 
 TEST(ChangesOfRuns, Packages) {

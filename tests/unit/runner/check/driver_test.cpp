@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "tests/support/from_test.hpp"
+#include "tests/support/strings.hpp"
 #include "tests/unit/runner/check/pair.hpp"
 
 namespace mlenv {
@@ -8,13 +10,6 @@ namespace {
 using test::Pair;
 using test::set_driver;
 using test::torch_on_h100;
-using Strings = std::vector<std::string>;
-
-template <class T>
-Fact<T> told(T value) {
-  return known(std::move(value), "test");
-}
-
 Pair with_driver(const std::string& driver, const std::string& cuda) {
   Pair pair = torch_on_h100();
   set_driver(pair.host, driver, cuda);
@@ -22,11 +17,11 @@ Pair with_driver(const std::string& driver, const std::string& cuda) {
 }
 
 void set_gpu(Pair& pair, const std::string& name, const std::string& capability) {
-  pair.host.gpus = told(std::vector<Gpu>{test::gpu(0, name, capability)});
+  pair.host.gpus = from_test(std::vector<Gpu>{test::gpu(0, name, capability)});
 }
 
 void set_compat(Pair& pair, const std::string& cuda, Strings drivers) {
-  pair.image.forward_compatibility = told(std::vector<ForwardCompatibility>{
+  pair.image.forward_compatibility = from_test(std::vector<ForwardCompatibility>{
       {"/usr/local/cuda/compat/libcuda.so.1", cuda, std::move(drivers), {}}});
 }
 
@@ -46,16 +41,17 @@ TEST(DriverTooOld, Cuda13NeedsBranch580) {
        {std::pair("579.99.99", "driver-too-old"),
         std::pair("580.10.01", "minor-version-compatibility"), std::pair("580.65.06", "")}) {
     Pair pair = with_driver(driver, driver < std::string("580") ? "12.9" : "13.0");
-    pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "2.12.0", "13.0"}});
-    pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{{"/v/libcudart.so.13", "13.0.96"}});
+    pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{"torch", "2.12.0", "13.0"}});
+    pair.image.cuda_runtimes =
+        from_test(std::vector<FoundLibrary>{{"/v/libcudart.so.13", "13.0.96"}});
     EXPECT_EQ(pair.found(), found) << driver;
   }
 }
 
 TEST(DriverTooOld, TheFirstDriverOfCuda11IsBelowItsFloor) {
   Pair pair = with_driver("450.51.05", "11.0");
-  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "1.7", "11.0"}});
-  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{});
+  pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{"torch", "1.7", "11.0"}});
+  pair.image.cuda_runtimes = from_test(std::vector<FoundLibrary>{});
   EXPECT_EQ(pair.found(), "");
   set_driver(pair.host, "450.51.04", "11.0");
   EXPECT_EQ(pair.found(), "driver-too-old");
@@ -63,7 +59,7 @@ TEST(DriverTooOld, TheFirstDriverOfCuda11IsBelowItsFloor) {
 
 TEST(DriverTooOld, OfAMajorVersionAlone) {
   Pair pair = with_driver("525.60.12", "11.8");
-  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"jax", "0.4.30", "12"}});
+  pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{"jax", "0.4.30", "12"}});
   pair.image.cuda_runtimes = unknown<std::vector<FoundLibrary>>("known after the build");
   EXPECT_EQ(pair.found(), "driver-too-old");
   set_driver(pair.host, "550.54.15", "12.4");
@@ -72,7 +68,8 @@ TEST(DriverTooOld, OfAMajorVersionAlone) {
   set_driver(pair.host, "575.51.03", "12.9");
   EXPECT_EQ(pair.unjudged(), "");
   // The runtime beside it tells.
-  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{{"/v/libcudart.so.12", "12.6.77"}});
+  pair.image.cuda_runtimes =
+      from_test(std::vector<FoundLibrary>{{"/v/libcudart.so.12", "12.6.77"}});
   set_driver(pair.host, "550.54.15", "12.4");
   EXPECT_EQ(pair.found(), "minor-version-compatibility");
 }
@@ -80,13 +77,13 @@ TEST(DriverTooOld, OfAMajorVersionAlone) {
 TEST(DriverTooOld, ByTheDriversOwnCudaVersion) {
   Pair pair = torch_on_h100();
   pair.host.nvidia.kernel_driver = unknown<std::string>("WSL: the kernel part is Windows' own");
-  pair.host.nvidia.user_driver = told<std::string>("571.96");
+  pair.host.nvidia.user_driver = from_test<std::string>("571.96");
   pair.host.nvidia.mismatch = unknown<bool>("WSL");
-  pair.host.system.wsl = told(true);
+  pair.host.system.wsl = from_test(true);
   EXPECT_EQ(pair.found(), "wsl");
-  pair.host.nvidia.cuda_version = told<std::string>("12.7");
+  pair.host.nvidia.cuda_version = from_test<std::string>("12.7");
   EXPECT_EQ(pair.found(), "minor-version-compatibility wsl");
-  pair.host.nvidia.cuda_version = told<std::string>("11.8");
+  pair.host.nvidia.cuda_version = from_test<std::string>("11.8");
   EXPECT_EQ(pair.found(), "driver-too-old wsl");
   pair.host.nvidia.cuda_version = unknown<std::string>("no answer");
   EXPECT_EQ(pair.found(), "wsl");
@@ -95,8 +92,8 @@ TEST(DriverTooOld, ByTheDriversOwnCudaVersion) {
 
 TEST(DriverTooOld, AReleaseThatTheTableLacks) {
   Pair pair = with_driver("620.70.06", "13.5");
-  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "3.0", "13.9"}});
-  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{});
+  pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{"torch", "3.0", "13.9"}});
+  pair.image.cuda_runtimes = from_test(std::vector<FoundLibrary>{});
   EXPECT_EQ(pair.found(), "minor-version-compatibility");  // by what the driver calls itself
   pair.host.nvidia.cuda_version = unknown<std::string>("nothing says");
   EXPECT_EQ(pair.found(), "");
@@ -104,14 +101,14 @@ TEST(DriverTooOld, AReleaseThatTheTableLacks) {
   set_driver(pair.host, "575.51.03", "12.9");
   EXPECT_EQ(pair.found(), "driver-too-old");
   // Never released, but its successor's driver runs it.
-  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "2.7", "12.7"}});
+  pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{"torch", "2.7", "12.7"}});
   EXPECT_EQ(pair.found(), "");
 }
 
 TEST(DriverTooOld, TheNewestFrameworkDecides) {
   Pair pair = with_driver("550.54.15", "12.4");
   pair.image.frameworks =
-      told(std::vector<FrameworkBuild>{{"jax", "0.4", "12.4"}, {"torch", "2.12", "13.0"}});
+      from_test(std::vector<FrameworkBuild>{{"jax", "0.4", "12.4"}, {"torch", "2.12", "13.0"}});
   EXPECT_EQ(pair.finding("driver-too-old").needed,
             "driver 580 or newer for CUDA 13.0 (torch 2.12)");
 }
@@ -126,7 +123,7 @@ TEST(MinorVersion, BelowTheToolkitsOwnDriver) {
 TEST(PtxTooNew, OnlyWithAnOlderDriver) {
   Pair pair = with_driver("535.183.01", "12.2");
   pair.image.device_code =
-      told(std::vector<DeviceLibrary>{{"/v/libtorch_cuda.so", {"sm_80", "compute_80"}, true}});
+      from_test(std::vector<DeviceLibrary>{{"/v/libtorch_cuda.so", {"sm_80", "compute_80"}, true}});
   EXPECT_EQ(pair.found(), "ptx-too-new minor-version-compatibility");
   set_driver(pair.host, "570.26", "12.8");
   EXPECT_EQ(pair.found(), "ptx-only");
@@ -205,7 +202,7 @@ TEST(ForwardCompatibility, CompilesPtxToo) {
   set_compat(pair, "12.8", {"535"});
   EXPECT_EQ(pair.found(), "minor-version-compatibility");
   pair.image.device_code =
-      told(std::vector<DeviceLibrary>{{"/v/libtorch_cuda.so", {"compute_80"}, true}});
+      from_test(std::vector<DeviceLibrary>{{"/v/libtorch_cuda.so", {"compute_80"}, true}});
   EXPECT_EQ(pair.found(), "ptx-only minor-version-compatibility forward-compatibility");
 }
 
@@ -239,29 +236,29 @@ TEST(ForwardCompatibilityRefused, WhereAPathLeadsToItByLinks) {
 
 TEST(DriverBelowRecipe, Boundary) {
   Pair pair = torch_on_h100();
-  pair.image.oldest_driver = told<std::string>("570.172.08");
+  pair.image.oldest_driver = from_test<std::string>("570.172.08");
   EXPECT_EQ(pair.found(), "");
-  pair.image.oldest_driver = told<std::string>("570.172.09");
+  pair.image.oldest_driver = from_test<std::string>("570.172.09");
   EXPECT_EQ(pair.found(), "driver-below-recipe");
-  pair.image.oldest_driver = told<std::string>("580");
+  pair.image.oldest_driver = from_test<std::string>("580");
   EXPECT_EQ(pair.found(), "driver-below-recipe");
-  pair.host.system.wsl = told(true);
+  pair.host.system.wsl = from_test(true);
   EXPECT_EQ(pair.found(), "driver-below-recipe wsl");
-  pair.host.system.wsl = told(false);
+  pair.host.system.wsl = from_test(false);
   pair.use.gpus = 0;
   EXPECT_EQ(pair.found(), "");
 }
 
 TEST(DriverState, Mismatch) {
   Pair pair = torch_on_h100();
-  pair.host.nvidia.mismatch = told(true);
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(803);
+  pair.host.nvidia.mismatch = from_test(true);
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(803);
   EXPECT_EQ(pair.found(), "driver-mismatch");
   pair.host.nvidia.cuda_status = unknown<std::uint64_t>("not recorded");
   EXPECT_EQ(pair.unjudged(), "");  // whatever it is, there is a reason for it
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(999);
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(999);
   EXPECT_EQ(pair.found(), "driver-mismatch cuda-init-fails");
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(803);
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(803);
   pair.host.nvidia.mismatch = unknown<bool>("?");
   EXPECT_EQ(pair.found(), "cuda-init-fails");
   EXPECT_EQ(pair.unjudged(), "driver-mismatch");
@@ -269,21 +266,21 @@ TEST(DriverState, Mismatch) {
 
 TEST(DriverState, NotLoaded) {
   Pair pair = torch_on_h100();
-  pair.host.nvidia.kernel_driver = told<std::string>("none");
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(100);
-  pair.host.gpus = told(std::vector<Gpu>{});
+  pair.host.nvidia.kernel_driver = from_test<std::string>("none");
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(100);
+  pair.host.gpus = from_test(std::vector<Gpu>{});
   EXPECT_EQ(pair.found(), "driver-not-loaded");
-  pair.host.nvidia.pci_devices = told(Strings{});
+  pair.host.nvidia.pci_devices = from_test(Strings{});
   EXPECT_EQ(pair.found(), "no-gpu");
 }
 
 TEST(DriverState, DeviceNodes) {
   Pair pair = torch_on_h100();
-  pair.host.nvidia.device_nodes = told(false);
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(100);
+  pair.host.nvidia.device_nodes = from_test(false);
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(100);
   EXPECT_EQ(pair.found(), "device-nodes-missing");
   EXPECT_EQ(pair.finding("device-nodes-missing").remedy, "`nvidia-modprobe -u -c 0` makes them");
-  pair.host.system.container = told<std::string>("docker");
+  pair.host.system.container = from_test<std::string>("docker");
   EXPECT_EQ(pair.found(), "device-nodes-missing");
   EXPECT_NE(pair.finding("device-nodes-missing").remedy.find("daemon-reload"), std::string::npos);
   pair.host.nvidia.device_nodes = unknown<bool>("/dev is absent");
@@ -292,12 +289,12 @@ TEST(DriverState, DeviceNodes) {
 
 TEST(DriverState, CudaInit) {
   Pair pair = torch_on_h100();
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(999);
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(999);
   EXPECT_EQ(pair.finding("cuda-init-fails").found, "error 999, CUDA_ERROR_UNKNOWN");
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(12345);
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(12345);
   EXPECT_EQ(pair.finding("cuda-init-fails").found, "error 12345");
   // The probe's names and advice.
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(805);
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(805);
   EXPECT_EQ(pair.finding("cuda-init-fails").found, "error 805, CUDA_ERROR_MPS_CONNECTION_FAILED");
   EXPECT_NE(pair.finding("cuda-init-fails").remedy.find("nvidia-cuda-mps-control"),
             std::string::npos);
@@ -307,15 +304,15 @@ TEST(DriverState, CudaInit) {
 
 TEST(DriverState, FabricManager) {
   Pair pair = torch_on_h100();
-  pair.host.nvidia.nvswitch = told(true);
-  pair.host.nvidia.fabric_manager = told(true);
+  pair.host.nvidia.nvswitch = from_test(true);
+  pair.host.nvidia.fabric_manager = from_test(true);
   EXPECT_EQ(pair.found(), "");
-  pair.host.nvidia.fabric_manager = told(false);
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(802);
+  pair.host.nvidia.fabric_manager = from_test(false);
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(802);
   EXPECT_EQ(pair.found(), "fabric-manager-missing");
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(999);  // which it does not lead to
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(999);  // which it does not lead to
   EXPECT_EQ(pair.found(), "fabric-manager-missing cuda-init-fails");
-  pair.host.nvidia.cuda_status = told<std::uint64_t>(802);
+  pair.host.nvidia.cuda_status = from_test<std::uint64_t>(802);
   pair.host.nvidia.fabric_manager = unknown<bool>("other processes cannot be seen");
   EXPECT_EQ(pair.found(), "cuda-init-fails");
   EXPECT_EQ(pair.unjudged(), "fabric-manager-missing");
@@ -323,14 +320,14 @@ TEST(DriverState, FabricManager) {
 
 TEST(DriverState, Persistence) {
   Pair pair = torch_on_h100();
-  pair.host.nvidia.persistence_daemon = told(false);
+  pair.host.nvidia.persistence_daemon = from_test(false);
   EXPECT_EQ(pair.found(), "");
-  pair.host.gpus = told(std::vector<Gpu>{test::gpu(0, "NVIDIA H100", "9.0")});
+  pair.host.gpus = from_test(std::vector<Gpu>{test::gpu(0, "NVIDIA H100", "9.0")});
   std::vector<Gpu> gpus = *pair.host.gpus;
-  gpus.front().persistence = told(false);
-  pair.host.gpus = told(gpus);
+  gpus.front().persistence = from_test(false);
+  pair.host.gpus = from_test(gpus);
   EXPECT_EQ(pair.found(), "persistence-off");
-  pair.host.nvidia.persistence_daemon = told(true);
+  pair.host.nvidia.persistence_daemon = from_test(true);
   EXPECT_EQ(pair.found(), "");
 }
 

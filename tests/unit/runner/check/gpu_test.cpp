@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "tests/support/from_test.hpp"
+#include "tests/support/strings.hpp"
 #include "tests/unit/runner/check/pair.hpp"
 
 namespace mlenv {
@@ -8,17 +10,10 @@ namespace {
 using test::gpu;
 using test::Pair;
 using test::torch_on_h100;
-using Strings = std::vector<std::string>;
-
-template <class T>
-Fact<T> told(T value) {
-  return known(std::move(value), "test");
-}
-
 Pair with_code(Strings code) {
   Pair pair = torch_on_h100();
   pair.image.device_code =
-      told(std::vector<DeviceLibrary>{{"/v/libtorch_cuda.so", std::move(code), true}});
+      from_test(std::vector<DeviceLibrary>{{"/v/libtorch_cuda.so", std::move(code), true}});
   return pair;
 }
 
@@ -29,10 +24,10 @@ TEST(NoDeviceCode, CubinsRunOnLaterMinorsOfTheirMajor) {
   EXPECT_EQ(with_code({"sm_100"}).found(), "no-device-code");
   EXPECT_EQ(with_code({}).found(), "no-device-code");
   Pair pair = with_code({"sm_80"});
-  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA L4", "8.9")});
+  pair.host.gpus = from_test(std::vector<Gpu>{gpu(0, "NVIDIA L4", "8.9")});
   EXPECT_EQ(pair.found(), "");
   pair = with_code({"sm_90a"});
-  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA B200", "10.0")});
+  pair.host.gpus = from_test(std::vector<Gpu>{gpu(0, "NVIDIA B200", "10.0")});
   const Finding finding = pair.finding("no-device-code");
   EXPECT_EQ(finding.needed, "code for sm_100 in `/v/libtorch_cuda.so`");
   EXPECT_EQ(finding.found, "code for sm_90a, on GPU 0, NVIDIA B200 (compute capability 10.0)");
@@ -40,8 +35,8 @@ TEST(NoDeviceCode, CubinsRunOnLaterMinorsOfTheirMajor) {
 
 TEST(NoDeviceCode, OfSeveralGpusOneMayBeLeftOut) {
   Pair pair = with_code({"sm_80", "sm_86"});
-  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA GeForce GTX 1080", "6.1"),
-                                         gpu(1, "NVIDIA GeForce RTX 3090", "8.6")});
+  pair.host.gpus = from_test(std::vector<Gpu>{gpu(0, "NVIDIA GeForce GTX 1080", "6.1"),
+                                              gpu(1, "NVIDIA GeForce RTX 3090", "8.6")});
   EXPECT_EQ(pair.found(), "no-device-code=risks");
   pair.use.gpus = 1;
   EXPECT_EQ(pair.found(), "no-device-code=risks");
@@ -53,9 +48,9 @@ TEST(NoDeviceCode, ByTheReleaseBeforeTheBuild) {
   Pair pair = torch_on_h100();
   pair.image.device_code = unknown<std::vector<DeviceLibrary>>("known after the build");
   EXPECT_EQ(pair.unjudged(), "no-device-code");
-  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "Tesla V100-SXM2-32GB", "7.0")});
+  pair.host.gpus = from_test(std::vector<Gpu>{gpu(0, "Tesla V100-SXM2-32GB", "7.0")});
   EXPECT_EQ(pair.unjudged(), "no-device-code");
-  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "2.12.0", "13.0"}});
+  pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{"torch", "2.12.0", "13.0"}});
   test::set_driver(pair.host, "580.65.06", "13.0");
   EXPECT_EQ(pair.found(), "no-device-code");
   EXPECT_EQ(pair.unjudged(), "");
@@ -67,10 +62,10 @@ TEST(NoDeviceCode, ByTheReleaseBeforeTheBuild) {
 
 TEST(NoDeviceCode, NamesTheReleaseThatHasCodeForANewGpu) {
   Pair pair = with_code({"sm_80", "sm_90"});
-  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA B200", "10.0")});
+  pair.host.gpus = from_test(std::vector<Gpu>{gpu(0, "NVIDIA B200", "10.0")});
   EXPECT_EQ(pair.finding("no-device-code").remedy,
             "take a build with code for sm_100; `gpus: [sm_100]` in a recipe makes sure of it");
-  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "2.6.0", "12.6"}});
+  pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{"torch", "2.6.0", "12.6"}});
   EXPECT_EQ(
       pair.finding("no-device-code").remedy,
       "take a build for CUDA 12.8 or newer, the first whose code runs on sm_100; `gpus: [sm_100]` "
@@ -79,7 +74,7 @@ TEST(NoDeviceCode, NamesTheReleaseThatHasCodeForANewGpu) {
 
 TEST(NoDeviceCode, AGpuThatIsNotKnown) {
   Pair pair = torch_on_h100();
-  pair.host.gpus = told(std::vector<Gpu>{Gpu{}});
+  pair.host.gpus = from_test(std::vector<Gpu>{Gpu{}});
   EXPECT_EQ(pair.found(), "");
   EXPECT_EQ(pair.unjudged(), "no-device-code");
 }
@@ -93,17 +88,17 @@ TEST(PtxOnly, CompiledAtEachStart) {
 
 TEST(RecipeGpus, OneOfThemMustBeHere) {
   Pair pair = torch_on_h100();
-  pair.image.gpus = told(Strings{"sm_80", "sm_90"});
+  pair.image.gpus = from_test(Strings{"sm_80", "sm_90"});
   EXPECT_EQ(pair.found(), "");
-  pair.image.gpus = told(Strings{"sm_80"});
+  pair.image.gpus = from_test(Strings{"sm_80"});
   EXPECT_EQ(pair.found(), "recipe-gpus");
   EXPECT_EQ(pair.finding("recipe-gpus").remedy,
             "add `sm_90` to the recipe's `gpus`, and lock it again");
-  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA A40", "8.6")});
+  pair.host.gpus = from_test(std::vector<Gpu>{gpu(0, "NVIDIA A40", "8.6")});
   EXPECT_EQ(pair.found(), "");
-  pair.image.gpus = told(Strings{"sm_89"});
+  pair.image.gpus = from_test(Strings{"sm_89"});
   EXPECT_EQ(pair.found(), "recipe-gpus");
-  pair.host.gpus = told(std::vector<Gpu>{Gpu{}});
+  pair.host.gpus = from_test(std::vector<Gpu>{Gpu{}});
   EXPECT_NE(pair.unjudged().find("recipe-gpus"), std::string::npos);
 }
 
@@ -117,7 +112,7 @@ TEST(NoGpu, SlowsUnlessItWasAskedFor) {
   Pair pair = without_gpu();
   EXPECT_EQ(pair.found(), "no-gpu");
   EXPECT_EQ(pair.verdict().worst(), Severity::slows);
-  pair.image.gpus = told(Strings{"sm_90"});
+  pair.image.gpus = from_test(Strings{"sm_90"});
   EXPECT_EQ(pair.found(), "no-gpu=blocks");
   pair = without_gpu();
   pair.image.oldest_driver = known<std::string>("570", "the recipe's `driver`");
@@ -161,9 +156,9 @@ TEST(NoGpu, WhatIsNotKnown) {
 
 TEST(CpuOnlyFramework, OnAHostWithGpus) {
   Pair pair = torch_on_h100();
-  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "2.9.1+cpu", "cpu"}});
-  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{});
-  pair.image.device_code = told(std::vector<DeviceLibrary>{});
+  pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{"torch", "2.9.1+cpu", "cpu"}});
+  pair.image.cuda_runtimes = from_test(std::vector<FoundLibrary>{});
+  pair.image.device_code = from_test(std::vector<DeviceLibrary>{});
   EXPECT_EQ(pair.found(), "cpu-only-framework");
   pair.use.gpus = 0;
   EXPECT_EQ(pair.found(), "");
@@ -175,55 +170,56 @@ TEST(CpuOnlyFramework, OnAHostWithGpus) {
 TEST(Mig, IsTold) {
   Pair pair = torch_on_h100();
   std::vector<Gpu> gpus = *pair.host.gpus;
-  gpus.front().mig = told(true);
-  pair.host.gpus = told(gpus);
+  gpus.front().mig = from_test(true);
+  pair.host.gpus = from_test(gpus);
   EXPECT_EQ(pair.found(), "mig");
 }
 
 TEST(Cdi, MissingWithoutTheToolkit) {
   Pair pair = torch_on_h100();
-  pair.host.containers.cdi = told(std::vector<CdiFile>{});
+  pair.host.containers.cdi = from_test(std::vector<CdiFile>{});
   EXPECT_EQ(pair.found(), "gpus-after-daemon-reload");
-  pair.host.containers.engines = told(std::vector<Engine>{{"docker", "/usr/bin/docker", {}}});
+  pair.host.containers.engines = from_test(std::vector<Engine>{{"docker", "/usr/bin/docker", {}}});
   EXPECT_EQ(pair.found(), "cdi-missing");
-  pair.host.containers.engines = told(
+  pair.host.containers.engines = from_test(
       std::vector<Engine>{{"nvidia-ctk", "/usr/bin/x", {}}, {"podman", "/usr/bin/podman", {}}});
   EXPECT_EQ(pair.found(), "cdi-missing");
-  pair.host.containers.engines = told(std::vector<Engine>{});
+  pair.host.containers.engines = from_test(std::vector<Engine>{});
   EXPECT_EQ(pair.found(), "");
   // These bring the driver's files in by themselves.
-  pair.host.containers.engines = told(std::vector<Engine>{{"apptainer", "/usr/bin/apptainer", {}},
-                                                          {"enroot", "/usr/bin/enroot", {}},
-                                                          {"runc", "/usr/bin/runc", {}}});
+  pair.host.containers.engines =
+      from_test(std::vector<Engine>{{"apptainer", "/usr/bin/apptainer", {}},
+                                    {"enroot", "/usr/bin/enroot", {}},
+                                    {"runc", "/usr/bin/runc", {}}});
   EXPECT_EQ(pair.found(), "");
   pair.host.containers.cdi = unknown<std::vector<CdiFile>>("not readable");
   EXPECT_EQ(pair.unjudged(), "");
-  pair.host.containers.cdi = told(std::vector<CdiFile>{});
-  pair.host.containers.engines = told(std::vector<Engine>{{"docker", "/usr/bin/docker", {}}});
-  pair.host.system.container = told<std::string>("docker");
+  pair.host.containers.cdi = from_test(std::vector<CdiFile>{});
+  pair.host.containers.engines = from_test(std::vector<Engine>{{"docker", "/usr/bin/docker", {}}});
+  pair.host.system.container = from_test<std::string>("docker");
   EXPECT_EQ(pair.found(), "");
 }
 
 TEST(Cdi, OfOtherDevicesDoesNotCount) {
   Pair pair = torch_on_h100();
-  pair.host.containers.cdi =
-      told(std::vector<CdiFile>{{"/etc/cdi/x.json", told<std::string>("example.com/nic"), {}}});
+  pair.host.containers.cdi = from_test(
+      std::vector<CdiFile>{{"/etc/cdi/x.json", from_test<std::string>("example.com/nic"), {}}});
   EXPECT_EQ(pair.found(), "gpus-after-daemon-reload");
 }
 
 TEST(DaemonReload, NotByCdi) {
   Pair pair = torch_on_h100();
   EXPECT_EQ(pair.found(), "");
-  pair.host.containers.cdi = told(std::vector<CdiFile>{});
+  pair.host.containers.cdi = from_test(std::vector<CdiFile>{});
   EXPECT_EQ(pair.found(), "gpus-after-daemon-reload");
 }
 
 TEST(DaemonReload, OnlyWhereSystemdKeepsTheGroups) {
   Pair pair = torch_on_h100();
-  pair.host.containers.cdi = told(std::vector<CdiFile>{});
-  pair.host.isolation.cgroup_version = told<std::string>("v1");
+  pair.host.containers.cdi = from_test(std::vector<CdiFile>{});
+  pair.host.isolation.cgroup_version = from_test<std::string>("v1");
   EXPECT_EQ(pair.found(), "");
-  pair.host.isolation.cgroup_version = told<std::string>("v2");
+  pair.host.isolation.cgroup_version = from_test<std::string>("v2");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "tests/support/from_test.hpp"
+#include "tests/support/strings.hpp"
 #include "tests/unit/runner/check/pair.hpp"
 
 namespace mlenv {
@@ -8,19 +10,12 @@ namespace {
 using test::Pair;
 using test::plain_on_cpu;
 using test::torch_on_h100;
-using Strings = std::vector<std::string>;
-
-template <class T>
-Fact<T> told(T value) {
-  return known(std::move(value), "test");
-}
-
 TEST(Architecture, Differs) {
   Pair pair = plain_on_cpu();
   pair.image.architecture = "arm64";
   EXPECT_EQ(pair.found(), "architecture-differs");
   EXPECT_EQ(pair.finding("architecture-differs").found, "amd64");
-  pair.host.system.architecture = told<std::string>("aarch64");
+  pair.host.system.architecture = from_test<std::string>("aarch64");
   EXPECT_EQ(pair.found(), "");
   pair.image.architecture = "arm";
   EXPECT_EQ(pair.found(), "");
@@ -33,7 +28,7 @@ TEST(Architecture, Differs) {
 TEST(LibraryMissing, DriversOwnAreTheHosts) {
   Pair pair = plain_on_cpu();
   EXPECT_EQ(pair.found(), "");
-  pair.image.missing_libraries = told(std::vector<MissingLibrary>{
+  pair.image.missing_libraries = from_test(std::vector<MissingLibrary>{
       {"libcuda.so.1", "/t.so", 3, true}, {"libGL.so.1", "/cv2.so", 2, false}});
   EXPECT_EQ(pair.found(), "library-missing");
   EXPECT_EQ(pair.finding("library-missing").needed, "libGL.so.1");
@@ -48,7 +43,7 @@ TEST(LibraryMissing, DriversOwnAreTheHosts) {
 
 TEST(LibraryMissing, WhatThePackageLoadsItselfIsWorthKnowingAlone) {
   Pair pair = plain_on_cpu();
-  pair.image.missing_libraries = told(std::vector<MissingLibrary>{
+  pair.image.missing_libraries = from_test(std::vector<MissingLibrary>{
       {"libc10.so", "/torchvision/_C.so", 1, false, "/torch/lib/libc10.so", false}});
   EXPECT_EQ(pair.finding("library-missing").severity, Severity::note);
 }
@@ -56,35 +51,35 @@ TEST(LibraryMissing, WhatThePackageLoadsItselfIsWorthKnowingAlone) {
 TEST(LibraryMissing, PluginsAreWorthKnowingAlone) {
   Pair pair = plain_on_cpu();
   const MissingLibrary plugin{"libmpi.so.40", "/bootstrap_mpi.so.3", 1, false, "", true};
-  pair.image.missing_libraries = told(std::vector<MissingLibrary>{plugin});
+  pair.image.missing_libraries = from_test(std::vector<MissingLibrary>{plugin});
   EXPECT_EQ(pair.finding("library-missing").severity, Severity::note);
   pair.image.missing_libraries =
-      told(std::vector<MissingLibrary>{{"libGL.so.1", "/cv2.so", 2, false}, plugin});
+      from_test(std::vector<MissingLibrary>{{"libGL.so.1", "/cv2.so", 2, false}, plugin});
   EXPECT_EQ(pair.finding("library-missing").severity, Severity::risks);
   EXPECT_EQ(pair.finding("library-missing").needed, "libGL.so.1");
 }
 
 TEST(SymbolVersion, OfTheCLibrary) {
   Pair pair = plain_on_cpu();
-  pair.image.glibc = told(SymbolVersions{"GLIBC_2.36", "/x", "GLIBC_2.36"});
+  pair.image.glibc = from_test(SymbolVersions{"GLIBC_2.36", "/x", "GLIBC_2.36"});
   EXPECT_EQ(pair.found(), "");
-  pair.image.glibc = told(SymbolVersions{"GLIBC_2.38", "/x", "GLIBC_2.36"});
+  pair.image.glibc = from_test(SymbolVersions{"GLIBC_2.38", "/x", "GLIBC_2.36"});
   EXPECT_EQ(pair.found(), "symbol-version-missing");
   EXPECT_EQ(
       pair.finding("symbol-version-missing").remedy,
       "take a newer base (`base: ubuntu:noble`) that has GLIBC_2.38, or packages built for an "
       "older one");
-  pair.image.glibc = told(SymbolVersions{"GLIBC_2.9", "/x", "GLIBC_2.36"});
+  pair.image.glibc = from_test(SymbolVersions{"GLIBC_2.9", "/x", "GLIBC_2.36"});
   EXPECT_EQ(pair.found(), "");
-  pair.image.glibc = told(SymbolVersions{"GLIBC_2.17", "/x", ""});
+  pair.image.glibc = from_test(SymbolVersions{"GLIBC_2.17", "/x", ""});
   EXPECT_EQ(pair.found(), "symbol-version-missing");
 }
 
 TEST(SymbolVersion, OfOtherLibraries) {
   Pair pair = plain_on_cpu();
-  pair.image.libstdcxx = told(SymbolVersions{"GLIBCXX_3.4.32", "/x", "GLIBCXX_3.4.30"});
+  pair.image.libstdcxx = from_test(SymbolVersions{"GLIBCXX_3.4.32", "/x", "GLIBCXX_3.4.30"});
   pair.image.missing_versions =
-      told(std::vector<MissingVersion>{{"libstdc++.so.6", "GLIBCXX_3.4.32", "/x", 1}});
+      from_test(std::vector<MissingVersion>{{"libstdc++.so.6", "GLIBCXX_3.4.32", "/x", 1}});
   EXPECT_EQ(pair.finding("symbol-version-missing").needed, "GLIBCXX_3.4.32 of libstdc++ (`/x`)");
   pair.image.libstdcxx = unknown<SymbolVersions>("?");
   EXPECT_EQ(pair.finding("symbol-version-missing").needed,
@@ -93,12 +88,12 @@ TEST(SymbolVersion, OfOtherLibraries) {
 
 TEST(CpuInstructions, WatchedFlagsAreMissed) {
   Pair pair = plain_on_cpu();
-  pair.image.cpu = told(std::vector<CpuNeed>{{"tensorflow 2.21.0", {"avx", "sse4_2"}}});
+  pair.image.cpu = from_test(std::vector<CpuNeed>{{"tensorflow 2.21.0", {"avx", "sse4_2"}}});
   EXPECT_EQ(pair.found(), "");
-  pair.image.cpu = told(std::vector<CpuNeed>{{"tensorflow 2.21.0", {"avx", "avx512f"}}});
+  pair.image.cpu = from_test(std::vector<CpuNeed>{{"tensorflow 2.21.0", {"avx", "avx512f"}}});
   EXPECT_EQ(pair.finding("cpu-instructions").needed, "avx512f for tensorflow 2.21.0");
   // Of the level, though the list does not name them; and what nothing names.
-  pair.image.cpu = told(std::vector<CpuNeed>{{"x", {"cx16", "movbe", "sse2"}}});
+  pair.image.cpu = from_test(std::vector<CpuNeed>{{"x", {"cx16", "movbe", "sse2"}}});
   EXPECT_EQ(pair.found(), "");
   EXPECT_EQ(pair.unjudged(), "");
   pair.image.cpu = unknown<std::vector<CpuNeed>>("known after the build");
@@ -108,7 +103,7 @@ TEST(CpuInstructions, WatchedFlagsAreMissed) {
   pair.image.architecture = "arm64";
   EXPECT_EQ(pair.unjudged(), "");
   pair.image.architecture = "amd64";
-  pair.image.cpu = told(std::vector<CpuNeed>{{"x", {"waitpkg"}}});
+  pair.image.cpu = from_test(std::vector<CpuNeed>{{"x", {"waitpkg"}}});
   EXPECT_EQ(pair.found(), "");
   EXPECT_EQ(pair.unjudged(), "cpu-instructions");
   pair.host.cpu.flags = unknown<Strings>("?");
@@ -117,15 +112,15 @@ TEST(CpuInstructions, WatchedFlagsAreMissed) {
 
 TEST(KernelTooOld, Boundary) {
   Pair pair = plain_on_cpu();
-  pair.image.least_kernel = told<std::string>("6.1.0");
+  pair.image.least_kernel = from_test<std::string>("6.1.0");
   EXPECT_EQ(pair.found(), "");
-  pair.image.least_kernel = told<std::string>("6.1.1");
+  pair.image.least_kernel = from_test<std::string>("6.1.1");
   EXPECT_EQ(pair.found(), "kernel-too-old");
   EXPECT_TRUE(pair.finding("kernel-too-old")
                   .remedy.starts_with("update the host's kernel to 6.1.1 or newer"));
-  pair.host.system.kernel = told<std::string>("6.10.0-rc1");
+  pair.host.system.kernel = from_test<std::string>("6.10.0-rc1");
   EXPECT_EQ(pair.found(), "");
-  pair.image.least_kernel = told<std::string>("");
+  pair.image.least_kernel = from_test<std::string>("");
   EXPECT_EQ(pair.unjudged(), "");
   pair.image.least_kernel = unknown<std::string>("known after the build");
   EXPECT_EQ(pair.found(), "");
@@ -135,42 +130,42 @@ TEST(KernelTooOld, Boundary) {
 
 TEST(TwoCudaRuntimes, OfDifferentReleases) {
   Pair pair = torch_on_h100();
-  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{
+  pair.image.cuda_runtimes = from_test(std::vector<FoundLibrary>{
       {"/usr/local/cuda/lib64/libcudart.so.12", "12.8.57"}, {"/v/libcudart.so.12", "12.8.90"}});
   EXPECT_EQ(pair.found(), "");
-  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{
+  pair.image.cuda_runtimes = from_test(std::vector<FoundLibrary>{
       {"/usr/local/cuda/lib64/libcudart.so.12", "12.4.127"}, {"/v/libcudart.so.12", "12.8.90"}});
   EXPECT_EQ(pair.found(), "two-cuda-runtimes");
   // A copy within a library is its own.
-  pair.image.cuda_runtimes = told(
+  pair.image.cuda_runtimes = from_test(
       std::vector<FoundLibrary>{{"/v/libcudart.so.12", "12.8.90"}, {"/v/libnccl.so.2", "12.4.0"}});
   EXPECT_EQ(pair.found(), "");
 }
 
 TEST(WastedBytes, FromTenMegabytesOn) {
   Pair pair = plain_on_cpu();
-  pair.image.waste = told(std::vector<Waste>{{"pip-cache", 9'000'000, 4}});
+  pair.image.waste = from_test(std::vector<Waste>{{"pip-cache", 9'000'000, 4}});
   EXPECT_EQ(pair.found(), "");
   pair.image.waste =
-      told(std::vector<Waste>{{"pip-cache", 9'000'000, 4}, {"shadowed", 1'000'000, 1}});
+      from_test(std::vector<Waste>{{"pip-cache", 9'000'000, 4}, {"shadowed", 1'000'000, 1}});
   EXPECT_EQ(pair.found(), "wasted-bytes");
   EXPECT_EQ(pair.finding("wasted-bytes").found, "10 MB (pip-cache 9 MB, shadowed 1 MB)");
 }
 
 TEST(Namespaces, WithTheReason) {
   Pair pair = plain_on_cpu();
-  pair.host.isolation.sandbox = told(false);
+  pair.host.isolation.sandbox = from_test(false);
   EXPECT_EQ(pair.finding("namespaces-forbidden").found, "mlenv's sandbox does not work");
-  pair.host.isolation.apparmor_restricts_namespaces = told(true);
+  pair.host.isolation.apparmor_restricts_namespaces = from_test(true);
   EXPECT_NE(pair.finding("namespaces-forbidden").found.find("AppArmor"), std::string::npos);
-  pair.host.system.container = told<std::string>("docker");
+  pair.host.system.container = from_test<std::string>("docker");
   EXPECT_NE(pair.finding("namespaces-forbidden").remedy.find("seccomp=unconfined"),
             std::string::npos);
-  pair.host.isolation.unprivileged_user_namespaces = told(false);
+  pair.host.isolation.unprivileged_user_namespaces = from_test(false);
   EXPECT_NE(pair.finding("namespaces-forbidden").found.find("userns_clone"), std::string::npos);
-  pair.host.isolation.max_user_namespaces = told<std::uint64_t>(0);
+  pair.host.isolation.max_user_namespaces = from_test<std::uint64_t>(0);
   EXPECT_NE(pair.finding("namespaces-forbidden").found.find("max_user"), std::string::npos);
-  pair.host.isolation.sandbox = told(true);
+  pair.host.isolation.sandbox = from_test(true);
   EXPECT_EQ(pair.found(), "");
   pair.host.isolation.sandbox = unknown<bool>("?");
   EXPECT_EQ(pair.unjudged(), "namespaces-forbidden");
@@ -178,9 +173,9 @@ TEST(Namespaces, WithTheReason) {
 
 TEST(SharedMemory, SixtyFourMebibytesAreSmall) {
   Pair pair = torch_on_h100();
-  pair.host.storage.shared_memory.size_bytes = told<std::uint64_t>(67108864);
+  pair.host.storage.shared_memory.size_bytes = from_test<std::uint64_t>(67108864);
   EXPECT_EQ(pair.found(), "shared-memory-small");
-  pair.host.storage.shared_memory.size_bytes = told<std::uint64_t>(67108865);
+  pair.host.storage.shared_memory.size_bytes = from_test<std::uint64_t>(67108865);
   EXPECT_EQ(pair.found(), "");
   pair.use.shm_bytes = 1000;
   EXPECT_EQ(pair.found(), "shared-memory-small");
@@ -188,13 +183,13 @@ TEST(SharedMemory, SixtyFourMebibytesAreSmall) {
 
 TEST(OpenFiles, Low) {
   Pair pair = torch_on_h100();
-  pair.host.limits.open_files_hard = told(Limit{4096});
+  pair.host.limits.open_files_hard = from_test(Limit{4096});
   EXPECT_EQ(pair.found(), "open-files-low");
-  pair.host.limits.open_files_hard = told(Limit{4097});
+  pair.host.limits.open_files_hard = from_test(Limit{4097});
   EXPECT_EQ(pair.found(), "");
-  pair.host.limits.open_files_soft = told(Limit{1023});
+  pair.host.limits.open_files_soft = from_test(Limit{1023});
   EXPECT_EQ(pair.found(), "open-files-low");
-  pair.host.limits.open_files_soft = told(Limit{});
+  pair.host.limits.open_files_soft = from_test(Limit{});
   EXPECT_EQ(pair.found(), "");
 }
 
@@ -207,11 +202,11 @@ TEST(User, NeedsAName) {
   pair.use.user = "somebody";
   EXPECT_EQ(pair.found(), "");
   pair.use.user.clear();
-  pair.host.system.user_id = told<std::uint64_t>(1002700000);
+  pair.host.system.user_id = from_test<std::uint64_t>(1002700000);
   EXPECT_EQ(pair.found(), "");
-  pair.host.system.container = told<std::string>("kubernetes");
+  pair.host.system.container = from_test<std::string>("kubernetes");
   EXPECT_EQ(pair.found(), "user-without-name");
-  pair.image.user = told<std::string>("1001");
+  pair.image.user = from_test<std::string>("1001");
   EXPECT_EQ(pair.found(), "user-without-name");
   pair.image.user_ids = unknown<Strings>("?");
   EXPECT_EQ(pair.found(), "");
@@ -220,28 +215,28 @@ TEST(User, NeedsAName) {
 
 TEST(User, RootNeedsNoneWhereNobodyHasOne) {
   Pair pair = plain_on_cpu();
-  pair.image.user_ids = told(Strings{});  // no /etc/passwd
+  pair.image.user_ids = from_test(Strings{});  // no /etc/passwd
   EXPECT_EQ(pair.found(), "");
   pair.use.user = "0:0";
   EXPECT_EQ(pair.found(), "");
   pair.use.user = "1000";
   EXPECT_EQ(pair.found(), "user-without-name");
   pair.use.user.clear();
-  pair.image.user_ids = told(Strings{"33"});  // there are names, and root has none
+  pair.image.user_ids = from_test(Strings{"33"});  // there are names, and root has none
   EXPECT_EQ(pair.found(), "user-without-name");
 }
 
 TEST(DiskSpace, Boundary) {
   Pair pair = plain_on_cpu();
-  pair.host.storage.store.free_bytes = told<std::uint64_t>(9'000'000'000);
+  pair.host.storage.store.free_bytes = from_test<std::uint64_t>(9'000'000'000);
   EXPECT_EQ(pair.found(), "");
-  pair.host.storage.store.free_bytes = told<std::uint64_t>(8'999'999'999);
+  pair.host.storage.store.free_bytes = from_test<std::uint64_t>(8'999'999'999);
   EXPECT_EQ(pair.found(), "disk-space");
   pair.image.packed_bytes =
-      told<std::uint64_t>(3'000'000'000);  // is there beside what it unpacks to
-  pair.host.storage.store.free_bytes = told<std::uint64_t>(12'000'000'000);
+      from_test<std::uint64_t>(3'000'000'000);  // is there beside what it unpacks to
+  pair.host.storage.store.free_bytes = from_test<std::uint64_t>(12'000'000'000);
   EXPECT_EQ(pair.found(), "");
-  pair.host.storage.store.free_bytes = told<std::uint64_t>(11'999'999'999);
+  pair.host.storage.store.free_bytes = from_test<std::uint64_t>(11'999'999'999);
   EXPECT_EQ(pair.finding("disk-space").needed, "12.0 GB to pull and unpack the image");
   // Of what is there, the rest.
   pair.use.bytes_to_store = 11'999'999'999;
@@ -263,29 +258,29 @@ Pair with_rdma(const char* state) {
   RdmaPort port;
   port.device = "mlx5_0";
   port.port = 1;
-  port.state = told<std::string>(state);
-  pair.host.network.rdma = told(std::vector<RdmaPort>{port});
+  port.state = from_test<std::string>(state);
+  pair.host.network.rdma = from_test(std::vector<RdmaPort>{port});
   return pair;
 }
 
 TEST(Memlock, MattersToActivePorts) {
   Pair pair = with_rdma("ACTIVE");
   EXPECT_EQ(pair.found(), "");
-  pair.host.limits.memlock_soft_bytes = told(Limit{(1ULL << 30U) - 1});
+  pair.host.limits.memlock_soft_bytes = from_test(Limit{(1ULL << 30U) - 1});
   EXPECT_EQ(pair.found(), "memlock-low");
-  pair.host.limits.memlock_soft_bytes = told(Limit{1ULL << 30U});
+  pair.host.limits.memlock_soft_bytes = from_test(Limit{1ULL << 30U});
   EXPECT_EQ(pair.found(), "");
   pair = with_rdma("DOWN");
-  pair.host.limits.memlock_soft_bytes = told(Limit{65536});
+  pair.host.limits.memlock_soft_bytes = from_test(Limit{65536});
   EXPECT_EQ(pair.found(), "");
 }
 
 TEST(Memlock, MattersToNcclOnGpus) {
   Pair pair = with_rdma("ACTIVE");
-  pair.host.limits.memlock_soft_bytes = told(Limit{65536});
+  pair.host.limits.memlock_soft_bytes = from_test(Limit{65536});
   EXPECT_EQ(pair.found(), "memlock-low");
   const ImageFacts image = pair.image;
-  pair.image.nccl = told(std::vector<FoundLibrary>{});
+  pair.image.nccl = from_test(std::vector<FoundLibrary>{});
   EXPECT_EQ(pair.found(), "");
   EXPECT_EQ(pair.unjudged(), "");
   pair.image.nccl = unknown<std::vector<FoundLibrary>>("known after the build");
@@ -297,32 +292,32 @@ TEST(Memlock, MattersToNcclOnGpus) {
   pair.use.gpus.reset();
   pair.host.network.rdma = unknown<std::vector<RdmaPort>>("no /sys");
   EXPECT_EQ(pair.unjudged(), "memlock-low");
-  pair.host.limits.memlock_soft_bytes = told(Limit{});
+  pair.host.limits.memlock_soft_bytes = from_test(Limit{});
   EXPECT_EQ(pair.unjudged(), "");
   // Whatever is there without CUDA.
   pair = plain_on_cpu();
   pair.host.network.rdma = with_rdma("ACTIVE").host.network.rdma;
-  pair.host.limits.memlock_soft_bytes = told(Limit{65536});
+  pair.host.limits.memlock_soft_bytes = from_test(Limit{65536});
   EXPECT_EQ(pair.found(), "");
   EXPECT_EQ(pair.unjudged(), "");
 }
 
 TEST(GpuDirect, OneOfTwoWays) {
   Pair pair = with_rdma("ACTIVE");
-  pair.host.nvidia.dma_buf = told(false);
+  pair.host.nvidia.dma_buf = from_test(false);
   EXPECT_EQ(pair.found(), "gpudirect-missing");
-  pair.host.nvidia.peermem = told(true);
+  pair.host.nvidia.peermem = from_test(true);
   EXPECT_EQ(pair.found(), "");
   pair.host.nvidia.peermem = unknown<bool>("?");
   EXPECT_EQ(pair.unjudged(), "gpudirect-missing");
   pair = with_rdma("DOWN");
-  pair.host.nvidia.dma_buf = told(false);
+  pair.host.nvidia.dma_buf = from_test(false);
   EXPECT_EQ(pair.found(), "");
 }
 
 TEST(HostName, MattersToSeveralNodes) {
   Pair pair = torch_on_h100();
-  pair.host.network.host_is_loopback = told(true);
+  pair.host.network.host_is_loopback = from_test(true);
   EXPECT_EQ(pair.found(), "");
   pair.use.nodes = 2;
   EXPECT_EQ(pair.found(), "host-name-loopback");
@@ -335,14 +330,14 @@ void set_interfaces(Pair& pair, const Strings& names) {
   for (const std::string& name : names) {
     NetworkInterface one;
     one.name = name;
-    one.state = told<std::string>("up");
-    one.addresses = told(Strings{"192.0.2.2/24"});
+    one.state = from_test<std::string>("up");
+    one.addresses = from_test(Strings{"192.0.2.2/24"});
     all.push_back(one);
   }
-  pair.host.network.interfaces = told(all);
+  pair.host.network.interfaces = from_test(all);
 }
 
-std::string with_variable(const char* name, const char* value, const Strings& interfaces) {
+std::string found_with_variable(const char* name, const char* value, const Strings& interfaces) {
   Pair pair = torch_on_h100();
   pair.image.environment = {{name, value}};
   set_interfaces(pair, interfaces);
@@ -351,21 +346,21 @@ std::string with_variable(const char* name, const char* value, const Strings& in
 
 TEST(Interface, NcclMatchesByPrefix) {
   const char* nccl = "NCCL_SOCKET_IFNAME";
-  EXPECT_EQ(with_variable(nccl, "eth0", {"eth0", "lo"}), "");
-  EXPECT_EQ(with_variable(nccl, "eth", {"eth0", "eth1", "lo"}), "interface-choice");
-  EXPECT_EQ(with_variable(nccl, "eth1", {"eth1", "eth10"}), "interface-choice");
-  EXPECT_EQ(with_variable(nccl, "=eth1", {"eth1", "eth10"}), "");
-  EXPECT_EQ(with_variable(nccl, "=eth", {"eth1", "eth10"}), "interface-choice");
-  EXPECT_EQ(with_variable(nccl, "ens3", {"eth0"}), "interface-choice");
-  EXPECT_EQ(with_variable(nccl, "eth0,eth1", {"eth0", "eth1"}), "");
-  EXPECT_EQ(with_variable(nccl, "^docker,lo", {"eth0", "docker0", "lo"}), "");
-  EXPECT_EQ(with_variable(nccl, "^docker,lo", {"docker0", "lo"}), "interface-choice");
+  EXPECT_EQ(found_with_variable(nccl, "eth0", {"eth0", "lo"}), "");
+  EXPECT_EQ(found_with_variable(nccl, "eth", {"eth0", "eth1", "lo"}), "interface-choice");
+  EXPECT_EQ(found_with_variable(nccl, "eth1", {"eth1", "eth10"}), "interface-choice");
+  EXPECT_EQ(found_with_variable(nccl, "=eth1", {"eth1", "eth10"}), "");
+  EXPECT_EQ(found_with_variable(nccl, "=eth", {"eth1", "eth10"}), "interface-choice");
+  EXPECT_EQ(found_with_variable(nccl, "ens3", {"eth0"}), "interface-choice");
+  EXPECT_EQ(found_with_variable(nccl, "eth0,eth1", {"eth0", "eth1"}), "");
+  EXPECT_EQ(found_with_variable(nccl, "^docker,lo", {"eth0", "docker0", "lo"}), "");
+  EXPECT_EQ(found_with_variable(nccl, "^docker,lo", {"docker0", "lo"}), "interface-choice");
 }
 
 TEST(Interface, GlooMatchesExactly) {
   const char* gloo = "GLOO_SOCKET_IFNAME";
-  EXPECT_EQ(with_variable(gloo, "eth0", {"eth0", "eth01"}), "");
-  EXPECT_EQ(with_variable(gloo, "eth", {"eth0"}), "interface-choice");
+  EXPECT_EQ(found_with_variable(gloo, "eth0", {"eth0", "eth01"}), "");
+  EXPECT_EQ(found_with_variable(gloo, "eth", {"eth0"}), "interface-choice");
 }
 
 TEST(Interface, WithoutAVariableOnSeveralNodes) {
@@ -382,13 +377,13 @@ TEST(Interface, WithoutAVariableOnSeveralNodes) {
 
 TEST(Clock, Unsynchronised) {
   Pair pair = plain_on_cpu();
-  pair.host.time.synchronised = told(false);
+  pair.host.time.synchronised = from_test(false);
   EXPECT_EQ(pair.found(), "clock-unsynchronised");
 }
 
 TEST(Wsl, IsTold) {
   Pair pair = plain_on_cpu();
-  pair.host.system.wsl = told(true);
+  pair.host.system.wsl = from_test(true);
   EXPECT_EQ(pair.found(), "wsl");
 }
 
@@ -426,18 +421,18 @@ TEST(Interface, OneOfSeveralNetworksOnSeveralNodes) {
   EXPECT_EQ(pair.found(), "");
   pair.use.nodes = 2;
   auto& all = *pair.host.network.interfaces.value;
-  all[1].kind = told<std::string>("physical");
-  all[2].kind = told<std::string>("physical");
-  all[2].speed_mbps = told<std::uint64_t>(100000);
+  all[1].kind = from_test<std::string>("physical");
+  all[2].kind = from_test<std::string>("physical");
+  all[2].speed_mbps = from_test<std::uint64_t>(100000);
   EXPECT_EQ(pair.finding("interface-choice").found, "eth0, eth1");
   EXPECT_NE(pair.finding("interface-choice").remedy.find("NCCL_SOCKET_IFNAME==eth1"),
             std::string::npos);
   // One of them is no network of the host's own; or InfiniBand is there, which NCCL takes first.
-  all[1].kind = told<std::string>("virtual");
+  all[1].kind = from_test<std::string>("virtual");
   EXPECT_EQ(pair.found(), "");
   set_interfaces(pair, {"eth0", "eth1", "ib0"});
   for (NetworkInterface& one : *pair.host.network.interfaces.value) {
-    one.kind = told<std::string>("physical");
+    one.kind = from_test<std::string>("physical");
   }
   EXPECT_EQ(pair.found(), "");
 }
@@ -453,7 +448,7 @@ TEST(NcclDiffers, BetweenImages) {
     return judge_together(std::vector<Rank>{{&one, &host, "a"}, {&other, &host, "a"}}, use);
   };
   EXPECT_EQ(judged(), Verdict{});
-  other.nccl = told(std::vector<FoundLibrary>{{"/v/libnccl.so.2", "2.28.9"}});
+  other.nccl = from_test(std::vector<FoundLibrary>{{"/v/libnccl.so.2", "2.28.9"}});
   ASSERT_EQ(judged().findings.size(), 1U);
   EXPECT_EQ(judged().findings.front().rule, "nccl-differs");
   EXPECT_EQ(judged().findings.front().found, "2.27.5 in train, 2.28.9 in eval");
@@ -463,7 +458,7 @@ TEST(NcclDiffers, BetweenImages) {
   use.gpus = 0;
   EXPECT_EQ(judged(), Verdict{});
   use.gpus.reset();
-  other.nccl = told(std::vector<FoundLibrary>{});  // it has none
+  other.nccl = from_test(std::vector<FoundLibrary>{});  // it has none
   EXPECT_EQ(judged(), Verdict{});
   other.nccl = unknown<std::vector<FoundLibrary>>("?");
   EXPECT_EQ(judged().unjudged.size(), 1U);

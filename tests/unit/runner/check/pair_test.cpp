@@ -1,16 +1,11 @@
 #include "tests/unit/runner/check/pair.hpp"
+#include "tests/support/from_test.hpp"
 
 #include <gtest/gtest.h>
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-template <class T>
-Fact<T> from_test(T value) {
-  return known(std::move(value), "test");
-}
-
-using Strings = std::vector<std::string>;
 
 void fill_system(Facts& host) {
   host.system.architecture = from_test<std::string>("x86_64");

@@ -2,14 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/strings.hpp"
 #include "tests/unit/runner/check/pair.hpp"
 
 namespace mlenv {
 namespace {
 
-using Strings = std::vector<std::string>;
-
-Recipe recipe_of(const std::string& rest) {
+Recipe debian_recipe(const std::string& rest) {
   return parse_recipe("name: x\nbase: debian:bookworm\n" + rest, "r.yaml");
 }
 
@@ -41,7 +40,7 @@ std::vector<Proposal> proposed(const Recipe& recipe, const std::vector<test::Pai
 TEST(Suggest, ADriverThatIsTooOldGetsABuildOfTheOlderMajor) {
   const auto pair = pair_of(kTorch215, kNewCode, "NVIDIA A100", "8.0", "535.183.06");
   EXPECT_FALSE(serves(pair.verdict(), {}));
-  const auto all = proposed(recipe_of("framework: pytorch\n"), {pair});
+  const auto all = proposed(debian_recipe("framework: pytorch\n"), {pair});
   ASSERT_FALSE(all.empty());
   EXPECT_EQ(all.front().change, (RecipeChange{.cuda = "12.8"}));
   EXPECT_EQ(all.front().build, "torch 2.10 for CUDA 12.8");
@@ -50,18 +49,18 @@ TEST(Suggest, ADriverThatIsTooOldGetsABuildOfTheOlderMajor) {
 
 TEST(Suggest, APinnedFrameworkGetsTheNearestVersionThatRuns) {
   const auto pair = pair_of(kTorch215, kNewCode, "NVIDIA A100", "8.0", "535.183.06");
-  const auto all = proposed(recipe_of("framework: pytorch==2.15.0\n"), {pair});
+  const auto all = proposed(debian_recipe("framework: pytorch==2.15.0\n"), {pair});
   ASSERT_FALSE(all.empty());
   EXPECT_EQ(all.front().change, (RecipeChange{.framework = "==2.10.*", .cuda = "12.8"}));
 }
 
 TEST(Suggest, OldGpusGetBuildsWithCodeForThem) {
   const auto pascal = pair_of(kTorch215, kNewCode, "Tesla P100", "6.0", "580.95.05");
-  const auto all = proposed(recipe_of("framework: pytorch\n"), {pascal});
+  const auto all = proposed(debian_recipe("framework: pytorch\n"), {pascal});
   ASSERT_FALSE(all.empty());
   EXPECT_EQ(all.front().build, "torch 2.7 for CUDA 12.6");
   const auto volta = pair_of(kTorch215, kNewCode, "Tesla V100", "7.0", "535.183.06");
-  EXPECT_EQ(proposed(recipe_of("framework: pytorch\n"), {volta}).front().build,
+  EXPECT_EQ(proposed(debian_recipe("framework: pytorch\n"), {volta}).front().build,
             "torch 2.10 for CUDA 12.8");
 }
 
@@ -69,21 +68,21 @@ TEST(Suggest, NewGpusGetTheNearestNewerVersion) {
   const auto pair = pair_of({"torch", "2.6.0", "12.4"},
                             {"sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90"},
                             "NVIDIA B200", "10.0", "590.48.01");
-  EXPECT_EQ(proposed(recipe_of("framework: pytorch==2.6.0\n"), {pair}).front().change,
+  EXPECT_EQ(proposed(debian_recipe("framework: pytorch==2.6.0\n"), {pair}).front().change,
             (RecipeChange{.framework = "==2.8.*", .cuda = "12.8"}));
 }
 
 TEST(Suggest, JaxGetsItsPluginOfTheOtherMajor) {
   const auto pair = pair_of({"jax", "0.12.0", "13"}, {"sm_75", "sm_80", "compute_120"},
                             "NVIDIA A100", "8.0", "535.183.06");
-  EXPECT_EQ(proposed(recipe_of("framework: jax\ncuda: \"13\"\n"), {pair}).front().change,
+  EXPECT_EQ(proposed(debian_recipe("framework: jax\ncuda: \"13\"\n"), {pair}).front().change,
             (RecipeChange{.cuda = "12"}));
 }
 
 TEST(Suggest, OneRecipeForAFleet) {
   const auto ampere = pair_of(kTorch215, kNewCode, "NVIDIA A100", "8.0", "535.183.06");
   const auto pascal = pair_of(kTorch215, kNewCode, "Tesla P100", "6.0", "580.95.05");
-  const auto recipe = recipe_of("framework: pytorch\n");
+  const auto recipe = debian_recipe("framework: pytorch\n");
   const auto both = proposed(recipe, {ampere, pascal});
   ASSERT_FALSE(both.empty());
   EXPECT_EQ(both.front().count(), 2U);
@@ -101,7 +100,7 @@ TEST(Suggest, DemandsOfTheRecipeBecomeTheHosts) {
   pair.image.oldest_driver = known<std::string>("580", "the recipe's `driver`");
   pair.image.gpus = known(Strings{"sm_80"}, "the recipe's `gpus`");
   const auto all =
-      proposed(recipe_of("framework: pytorch\ndriver: \">=580\"\ngpus: [sm_80]\n"), {pair});
+      proposed(debian_recipe("framework: pytorch\ndriver: \">=580\"\ngpus: [sm_80]\n"), {pair});
   ASSERT_FALSE(all.empty());
   EXPECT_EQ(all.front().change, (RecipeChange{.driver = ">=535.183.06", .gpus = {"sm_70"}}));
 }
@@ -112,7 +111,7 @@ TEST(Suggest, WithoutCudaComesLastAndOnlyWhereNoHostHasAGpu) {
   pair.host.nvidia.kernel_driver = known<std::string>("none", "test");
   pair.host.nvidia.pci_devices = known(Strings{}, "test");
   const auto all =
-      proposed(recipe_of("framework: pytorch\ndriver: \">=580\"\n"), {pair}, {{}, false, true});
+      proposed(debian_recipe("framework: pytorch\ndriver: \">=580\"\n"), {pair}, {{}, false, true});
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all.front().change, (RecipeChange{.cuda = "cpu", .no_demands = true}));
 }
@@ -121,11 +120,11 @@ TEST(Suggest, NothingWhereTheHostIsAtFaultAlone) {
   auto pair = pair_of(kTorch215, kNewCode, "NVIDIA A100", "8.0", "595.58.03");
   pair.host.nvidia.kernel_driver = known<std::string>("none", "test");
   EXPECT_FALSE(serves(pair.verdict(), {}));
-  EXPECT_TRUE(proposed(recipe_of("framework: pytorch\n"), {pair}).empty());
+  EXPECT_TRUE(proposed(debian_recipe("framework: pytorch\n"), {pair}).empty());
 }
 
 TEST(Suggest, DriversThatWouldDo) {
-  const auto recipe = recipe_of("framework: pytorch\n");
+  const auto recipe = debian_recipe("framework: pytorch\n");
   const auto ampere = pair_of(kTorch215, kNewCode, "NVIDIA A100", "8.0", "470.82.01");
   EXPECT_EQ(driver_that_runs({&ampere.image, &ampere.host}, {}), "580");
   const auto own = driver_remedy(recipe, {&ampere.image, &ampere.host}, {});

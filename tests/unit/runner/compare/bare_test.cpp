@@ -4,20 +4,19 @@
 #include <fstream>
 
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv::compare {
 namespace {
 
-using Words = std::vector<std::string>;
-
 TEST(CompareBare, ScriptsSayWhatRunsThem) {
-  EXPECT_EQ(words_of_script("#!/bin/sh\necho"), Words{"/bin/sh"});
-  EXPECT_EQ(words_of_script("#! /usr/bin/env python3\n"), (Words{"/usr/bin/env", "python3"}));
-  EXPECT_EQ(words_of_script("#!/usr/bin/python3 -E -s\nx"), (Words{"/usr/bin/python3", "-E -s"}));
+  EXPECT_EQ(words_of_script("#!/bin/sh\necho"), Strings{"/bin/sh"});
+  EXPECT_EQ(words_of_script("#! /usr/bin/env python3\n"), (Strings{"/usr/bin/env", "python3"}));
+  EXPECT_EQ(words_of_script("#!/usr/bin/python3 -E -s\nx"), (Strings{"/usr/bin/python3", "-E -s"}));
   EXPECT_EQ(words_of_script("\x7f"
                             "ELF"),
-            Words{});
-  EXPECT_EQ(words_of_script(""), Words{});
+            Strings{});
+  EXPECT_EQ(words_of_script(""), Strings{});
 }
 
 class CompareBareImage : public testing::Test {
@@ -53,12 +52,12 @@ TEST_F(CompareBareImage, ProgramsAreStartedByTheImagesOwnLoader) {
   const Command command = image().command({"tool", "--x"}, "/tmp");
   const std::string libraries =
       (root() / "usr/lib/x86_64-linux-gnu").string() + ":" + (root() / "usr/lib").string();
-  EXPECT_EQ(command.argv, (Words{(root() / "lib64/ld-linux-x86-64.so.2").string(),
-                                 "--inhibit-cache", "--library-path", libraries, "--argv0", "tool",
-                                 (root() / "usr/bin/tool").string(), "--x"}));
+  EXPECT_EQ(command.argv, (Strings{(root() / "lib64/ld-linux-x86-64.so.2").string(),
+                                   "--inhibit-cache", "--library-path", libraries, "--argv0",
+                                   "tool", (root() / "usr/bin/tool").string(), "--x"}));
   EXPECT_EQ(command.folder, "/tmp");
   EXPECT_EQ(*command.env,
-            (Words{"PATH=/usr/bin", "A=b", "HOME=/tmp", "PYTHONDONTWRITEBYTECODE=1"}));
+            (Strings{"PATH=/usr/bin", "A=b", "HOME=/tmp", "PYTHONDONTWRITEBYTECODE=1"}));
 }
 
 TEST_F(CompareBareImage, ScriptsByTheProgramThatTheyName) {

@@ -216,16 +216,16 @@ TEST(Comparison, TheMachineOfARecord) {
   EXPECT_EQ(newest_machine(RunRecords(none.path()), "x").accelerator, "unknown");
 }
 
-Layer layer(const char* title, const char* text, std::uint64_t size) {
+Layer titled_layer(const char* title, const char* text, std::uint64_t size) {
   Layer one{{"", Digest::of(text), size}, Digest::of(text), 0, title};
   return one;
 }
 
 TEST(Comparison, LayersThatTravel) {
   Image image = compose_image({}, {}, 0);
-  image.layers = {layer("debian:bookworm", "a", 100), layer("numpy 2", "b", 20)};
+  image.layers = {titled_layer("debian:bookworm", "a", 100), titled_layer("numpy 2", "b", 20)};
   Image before = image;
-  before.layers[0] = layer("debian:bookworm", "c", 90);
+  before.layers[0] = titled_layer("debian:bookworm", "c", 90);
   EXPECT_EQ(bytes_of(layers_of_base(image)), 100U);
   EXPECT_EQ(bytes_of(layers_beyond(image, before)), 100U);
   EXPECT_EQ(bytes_of(layers_beyond(image, image)), 0U);

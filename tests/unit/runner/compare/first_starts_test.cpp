@@ -7,7 +7,7 @@
 namespace mlenv::compare {
 namespace {
 
-std::vector<double> values(const Cell& cell) {
+std::vector<double> cell_values(const Cell& cell) {
   std::vector<double> all;
   for (const Sample& one : cell.samples) all.push_back(one.value);
   return all;
@@ -22,9 +22,9 @@ TEST(CompareFirstStarts, OthersTakeTheirPlaceOnEachSideByItself) {
   EXPECT_TRUE(first.are_all_of("start.user", bare));
   first.add("start.user", bare, 1, false);
   first.add("start.user", bare, 2, false);
-  EXPECT_EQ(values(bare), (std::vector<double>{1, 2}));
+  EXPECT_EQ(cell_values(bare), (std::vector<double>{1, 2}));
   EXPECT_FALSE(first.are_all_of("start.user", bare));
-  EXPECT_EQ(values(builtin), std::vector<double>{8}) << "its later starts failed";
+  EXPECT_EQ(cell_values(builtin), std::vector<double>{8}) << "its later starts failed";
   EXPECT_TRUE(first.are_all_of("start.user", builtin));
 }
 
@@ -35,9 +35,9 @@ TEST(CompareFirstStarts, AndOfEachRow) {
   first.add("command.wall", wall, 9, true);
   first.add("command.wall", wall, 1, false);
   first.add("command.memory", memory, 2, false);  // which the first start did not give
-  EXPECT_EQ(values(memory), std::vector<double>{2});
+  EXPECT_EQ(cell_values(memory), std::vector<double>{2});
   EXPECT_FALSE(first.are_all_of("command.memory", memory));
-  EXPECT_EQ(values(wall), std::vector<double>{1});
+  EXPECT_EQ(cell_values(wall), std::vector<double>{1});
 }
 
 }  // namespace

@@ -11,11 +11,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLong{60000};
+constexpr milliseconds kLongLaunch{60000};
 
 class CompareLaunch : public testing::Test {
  protected:
-  Launched run(const std::string& script, milliseconds deadline = kLong) {
+  Launched run(const std::string& script, milliseconds deadline = kLongLaunch) {
     Command command{Purpose{"test"}};
     command.argv = {"sh", "-c", script};
     return launch(minder_, command, deadline, signals_);

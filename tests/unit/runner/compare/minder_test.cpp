@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLong{20000};
+constexpr milliseconds kLongMinding{20000};
 
 class CompareMinder : public testing::Test {
  protected:
@@ -49,10 +49,10 @@ class CompareMinder : public testing::Test {
 
 TEST_F(CompareMinder, SaysHowItEnded) {
   const Minder minder(Ending::kill);
-  EXPECT_EQ(start(minder, "exit 7").wait(kLong), (Exit{7, false}));
+  EXPECT_EQ(start(minder, "exit 7").wait(kLongMinding), (Exit{7, false}));
   Command command{Purpose{"test"}};
   command.argv = {"sh", "-c", "kill -9 $$"};
-  EXPECT_EQ(Started(minder, command).wait(kLong), (Exit{137, true}));
+  EXPECT_EQ(Started(minder, command).wait(kLongMinding), (Exit{137, true}));
   command.argv = {"/nonexistent/program"};
   EXPECT_EQ(code_of([&] { const Started started(minder, command); }), "cannot-start");
 }
@@ -65,14 +65,14 @@ TEST_F(CompareMinder, StartsWhereItIsTold) {
                   folder.path().string()};
   command.env = {"A=b", "PATH=/usr/bin:/bin"};
   command.folder = folder.path();
-  EXPECT_EQ(Started(minder, command).wait(kLong), (Exit{0, false}));
+  EXPECT_EQ(Started(minder, command).wait(kLongMinding), (Exit{0, false}));
 }
 
 TEST_F(CompareMinder, ADaemonGoesWithItsCommand) {
   const Minder minder(Ending::kill);
   Started started = start(minder, "setsid sh -c 'sleep 1000; :' & echo");
   EXPECT_TRUE(says_something());
-  EXPECT_EQ(started.wait(kLong), (Exit{0, false}));
+  EXPECT_EQ(started.wait(kLongMinding), (Exit{0, false}));
   EXPECT_TRUE(is_closed_within(milliseconds(0)));
 }
 
@@ -85,7 +85,7 @@ TEST_F(CompareMinder, WhatItStartsCanOnlyReadWhereItIsTold) {
   const auto status = [&](const std::string& script) {
     Command command{Purpose{"test"}};
     command.argv = {"sh", "-c", script, "sh", file.string()};
-    return Started(minder, command).wait(kLong)->code;
+    return Started(minder, command).wait(kLongMinding)->code;
   };
   EXPECT_EQ(status("grep -q ours \"$1\""), 0);
   EXPECT_NE(status("echo theirs >\"$1\""), 0);
@@ -101,7 +101,7 @@ TEST_F(CompareMinder, WhereItCannotBeToldItSaysSoAndStartsAllTheSame) {
   EXPECT_NE(minder.unshielded(), "");
   Command command{Purpose{"test"}};
   command.argv = {"sh", "-c", "exit 7"};
-  EXPECT_EQ(Started(minder, command).wait(kLong), (Exit{7, false}));
+  EXPECT_EQ(Started(minder, command).wait(kLongMinding), (Exit{7, false}));
 }
 
 TEST_F(CompareMinder, NothingOutlivesItsMinder) {

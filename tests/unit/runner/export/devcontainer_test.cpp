@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -17,10 +18,6 @@ DevContainer bert() {
   container.python = "/opt/venv/bin/python";
   container.shell = "/bin/bash";
   return container;
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(DevContainer, TheProjectLiesAtTheWorkdir) {
@@ -39,7 +36,7 @@ TEST(DevContainer, RootGivesWayToAUserWithTheCallersNumber) {
     const json parsed = json::parse(devcontainer_json(container));
     EXPECT_EQ(parsed["remoteUser"], "dev") << user;
     EXPECT_EQ(parsed["updateRemoteUserUID"], false) << user;
-    EXPECT_TRUE(has(devcontainer_script(container), "dev:x:$user:$group::/home/dev:/bin/bash"));
+    EXPECT_TRUE(says(devcontainer_script(container), "dev:x:$user:$group::/home/dev:/bin/bash"));
   }
 }
 
@@ -50,8 +47,9 @@ TEST(DevContainer, AnImagesOwnUserStays) {
   EXPECT_EQ(parsed["remoteUser"], "app");
   EXPECT_EQ(parsed["updateRemoteUserUID"], false);
   const std::string script = devcontainer_script(container);
-  EXPECT_TRUE(has(script, R"(s/^app:\\([^:]*\\):[0-9]*:[0-9]*:/app:\\1:$user:$group:/)")) << script;
-  EXPECT_TRUE(has(script, "\nUSER app\n"));
+  EXPECT_TRUE(says(script, R"(s/^app:\\([^:]*\\):[0-9]*:[0-9]*:/app:\\1:$user:$group:/)"))
+      << script;
+  EXPECT_TRUE(says(script, "\nUSER app\n"));
 }
 
 /// The code of what `make` throws.
@@ -88,9 +86,9 @@ TEST(DevContainer, AWorkdirIsNoMountOption) {
 
 TEST(DevContainer, AnImageIsTakenByItsDigestAndARecipeBuilt) {
   DevContainer container = bert();
-  EXPECT_TRUE(has(devcontainer_script(container), "\ndigest=" + container.digest + "\n"));
+  EXPECT_TRUE(says(devcontainer_script(container), "\ndigest=" + container.digest + "\n"));
   container.recipe = "my recipe.yaml";
-  EXPECT_TRUE(has(devcontainer_script(container), "mlenv -q build 'my recipe.yaml' "));
+  EXPECT_TRUE(says(devcontainer_script(container), "mlenv -q build 'my recipe.yaml' "));
 }
 
 TEST(DevContainer, GpusAndNotebooksWhereTheImageHasThem) {
@@ -106,8 +104,8 @@ TEST(DevContainer, GpusAndNotebooksWhereTheImageHasThem) {
 
 TEST(DevContainer, NoFormatOfOursIsLeftInTheScript) {
   const std::string script = devcontainer_script(bert());
-  EXPECT_TRUE(has(script, "--format '{{.SecurityOptions}}'"));
-  EXPECT_TRUE(has(script, "engine=${MLENV_ENGINE:-docker}"));
+  EXPECT_TRUE(says(script, "--format '{{.SecurityOptions}}'"));
+  EXPECT_TRUE(says(script, "engine=${MLENV_ENGINE:-docker}"));
 }
 
 }  // namespace

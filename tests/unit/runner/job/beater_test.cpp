@@ -14,9 +14,9 @@ namespace {
 using std::chrono::milliseconds;
 
 /// The other side's words, one after another: waits for them.
-class Words {
+class MessageWords {
  public:
-  explicit Words(Fd from) : from_(std::move(from)) {}
+  explicit MessageWords(Fd from) : from_(std::move(from)) {}
   Message next() {
     while (true) {
       if (std::optional<Message> message = reader_.next()) return *std::move(message);
@@ -50,7 +50,7 @@ TEST(Beater, ANodeHearsBeatsWhileNobodyTicks) {
   Pipe from = make_pipe();
   Beater beater{milliseconds(1)};
   NodeLink link{{std::move(to.write_end), std::move(from.read_end)}, {}, {}, &beater};
-  Words node{std::move(to.read_end)};
+  MessageWords node{std::move(to.read_end)};
   write_all(from.write_end.get(), as_bytes(stream_marker() + render_message(Hello{})));
   link.take();
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::holds_alternative<Beat>(node.next()));
@@ -76,7 +76,7 @@ TEST(Beater, NothingIsSaidToWhoeverHasNotSaidAWord) {
     Channel other{{std::move(seen.write_end), std::move(back.read_end)}, false};
     const NodeLink link{{std::move(to.write_end), std::move(from.read_end)}, {}, {}, &beater};
     witness.add(other);
-    Words words{std::move(seen.read_end)};
+    MessageWords words{std::move(seen.read_end)};
     for (int i = 0; i < 5; ++i) (void)words.next();
     witness.remove(other);
   }
@@ -88,7 +88,7 @@ TEST(Channel, ABeatIsNeverInTheMidstOfAMessage) {
   Pipe to = make_pipe();
   Pipe from = make_pipe();
   Channel channel{{std::move(to.write_end), std::move(from.read_end)}, false};
-  Words other{std::move(to.read_end)};
+  MessageWords other{std::move(to.read_end)};
   const std::string much(std::size_t{300} << 10, 'x');  // more than a pipe takes
   channel.say(BlobBytes{much});
   ASSERT_TRUE(channel.send());

@@ -11,14 +11,13 @@
 #include "images/store.hpp"
 #include "tests/support/deep_tree.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv::job {
 namespace {
 
-using Words = std::vector<std::string>;
-
 /// Standard output of a program that must succeed.
-std::string output_of(Words argv) {
+std::string output_of(Strings argv) {
   Command command{Purpose{"test"}};
   command.argv = std::move(argv);
   const Captured ran = run_captured(command, std::chrono::seconds(30));
@@ -26,8 +25,8 @@ std::string output_of(Words argv) {
   return ran.out;
 }
 
-Words sorted_parts(const std::string& text, char separator) {
-  Words parts;
+Strings sorted_parts(const std::string& text, char separator) {
+  Strings parts;
   for (const std::string_view part : split(text, separator)) {
     if (!part.empty()) parts.emplace_back(part);
   }
@@ -47,8 +46,8 @@ class CodeTest : public testing::Test {
     make_folders((project() / path).parent_path());
     write_file(project() / path, text);
   }
-  std::string git(const Words& words) const {
-    Words all = {"git", "-C", project().string(), "-c", "user.name=a", "-c", "user.email=a@b"};
+  std::string git(const Strings& words) const {
+    Strings all = {"git", "-C", project().string(), "-c", "user.name=a", "-c", "user.email=a@b"};
     all.insert(all.end(), words.begin(), words.end());
     return output_of(all);
   }
@@ -59,10 +58,10 @@ class CodeTest : public testing::Test {
   }
   CodeSnapshot take() { return snapshot_of(store_, project()); }
   /// By GNU tar: names of what is no folder.
-  Words names_in(const CodeSnapshot& snapshot) {
-    Words names = sorted_parts(output_of({"tar", "-tf", store_.path_of(snapshot.digest)->string(),
-                                          "--quoting-style=literal"}),
-                               '\n');
+  Strings names_in(const CodeSnapshot& snapshot) {
+    Strings names = sorted_parts(output_of({"tar", "-tf", store_.path_of(snapshot.digest)->string(),
+                                            "--quoting-style=literal"}),
+                                 '\n');
     std::erase_if(names, [](const std::string& name) { return name.ends_with('/'); });
     EXPECT_EQ(names.size(), snapshot.files);
     return names;
@@ -90,7 +89,7 @@ TEST_F(CodeTest, WhatGitListsAndNothingElse) {
   fs::remove(project() / "gone.py");
   const CodeSnapshot snapshot = take();
   // The oracle: git itself, without what is gone.
-  Words expected =
+  Strings expected =
       sorted_parts(git({"ls-files", "-z", "--cached", "--others", "--exclude-standard"}), '\0');
   std::erase(expected, "gone.py");
   EXPECT_EQ(names_in(snapshot), expected);
@@ -113,24 +112,24 @@ TEST_F(CodeTest, TheSameArchiveThatGnuTarMakes) {
   output_of({"tar", "-xpf", store().path_of(snapshot.digest)->string(), "-C", folder.string()});
   output_of({"diff", "-r", "--no-dereference", project().string(), folder.string()});
   // The oracle: GNU tar's own, with owner, times, modes and order as promised.
-  const Words argv = {"tar",
-                      "-C",
-                      project().string(),
-                      "--sort=name",
-                      "--owner=0",
-                      "--group=0",
-                      "--numeric-owner",
-                      "--mtime=@0",
-                      "--mode=u+rwX,go+rX,go-w,a-s",
-                      "--format=ustar",
-                      "-b1",
-                      "-cf",
-                      "-"};
-  Words of_tar = argv;
+  const Strings argv = {"tar",
+                        "-C",
+                        project().string(),
+                        "--sort=name",
+                        "--owner=0",
+                        "--group=0",
+                        "--numeric-owner",
+                        "--mtime=@0",
+                        "--mode=u+rwX,go+rX,go-w,a-s",
+                        "--format=ustar",
+                        "-b1",
+                        "-cf",
+                        "-"};
+  Strings of_tar = argv;
   of_tar.insert(of_tar.end(), {"bin", "deep", "empty", "main.py", "train.py"});
   // Which modes a link has is nobody's business, and `--mode` changes them.
   const auto listing = [](const fs::path& archive) {
-    Words lines = sorted_parts(
+    Strings lines = sorted_parts(
         output_of({"tar", "-tvf", archive.string(), "--numeric-owner", "--full-time", "--utc"}),
         '\n');
     for (std::string& line : lines) {
@@ -172,11 +171,11 @@ TEST_F(CodeTest, IgnoreFilesWhereThereIsNoGit) {
   put("data/keep.txt");
   put("__pycache__/a.pyc");
   put(".dockerignore", "train.py\n");
-  EXPECT_EQ(names_in(take()), (Words{".dockerignore", "data/a.bin", "data/keep.txt"}));
+  EXPECT_EQ(names_in(take()), (Strings{".dockerignore", "data/a.bin", "data/keep.txt"}));
   put(".mlenvignore", "data\n!data/keep.txt\n.dockerignore\n");
-  EXPECT_EQ(names_in(take()), (Words{".mlenvignore", "data/keep.txt", "train.py"}));
+  EXPECT_EQ(names_in(take()), (Strings{".mlenvignore", "data/keep.txt", "train.py"}));
   begin_repository();  // Docker's file is not asked then
-  EXPECT_EQ(names_in(take()), (Words{".mlenvignore", "data/keep.txt", "train.py"}));
+  EXPECT_EQ(names_in(take()), (Strings{".mlenvignore", "data/keep.txt", "train.py"}));
   put(".mlenvignore", "[\n");
   EXPECT_EQ(refused().code(), "ignore-invalid");
 }
@@ -190,7 +189,7 @@ TEST_F(CodeTest, FoldersThatKeepThemselvesOut) {
   put("data/.gitignore", "*\n!keep\n");
   put("data/keep");
   put("lib/.gitignore", "*.pyc\n");
-  const Words expected = {"data/.gitignore", "data/keep", "lib/.gitignore", "train.py"};
+  const Strings expected = {"data/.gitignore", "data/keep", "lib/.gitignore", "train.py"};
   EXPECT_EQ(names_in(take()), expected);
 }
 
@@ -199,14 +198,14 @@ TEST_F(CodeTest, SecretsStayBehindUnlessTracked) {
   put(".env");
   put("keys/id_rsa");
   CodeSnapshot snapshot = take();
-  EXPECT_EQ(names_in(snapshot), Words{"train.py"});
-  EXPECT_EQ(snapshot.kept_back, (Words{".env", "keys/id_rsa"}));
+  EXPECT_EQ(names_in(snapshot), Strings{"train.py"});
+  EXPECT_EQ(snapshot.kept_back, (Strings{".env", "keys/id_rsa"}));
   begin_repository();
   put("tests/server.pem");
   git({"add", "tests"});
   snapshot = take();
-  EXPECT_EQ(names_in(snapshot), (Words{"tests/server.pem", "train.py"}));
-  EXPECT_EQ(snapshot.kept_back, (Words{".env", "keys/id_rsa"}));
+  EXPECT_EQ(names_in(snapshot), (Strings{"tests/server.pem", "train.py"}));
+  EXPECT_EQ(snapshot.kept_back, (Strings{".env", "keys/id_rsa"}));
 }
 
 TEST_F(CodeTest, RepositoriesWithinTheRepository) {
@@ -217,7 +216,7 @@ TEST_F(CodeTest, RepositoriesWithinTheRepository) {
   output_of({"git", "-C", (project() / "inner").string(), "init", "-q"});
   put("inner/junk.o");
   put("inner/.gitignore", "*.o\n");
-  EXPECT_EQ(names_in(take()), (Words{"inner/.gitignore", "inner/lib.py", "train.py"}));
+  EXPECT_EQ(names_in(take()), (Strings{"inner/.gitignore", "inner/lib.py", "train.py"}));
 }
 
 TEST_F(CodeTest, AFolderThatItsRepositoryIgnores) {
@@ -253,7 +252,7 @@ TEST_F(CodeTest, WhatALinkTookThePlaceOf) {
   commit();
   fs::remove_all(project() / "lib");
   fs::create_symlink("other", project() / "lib");
-  EXPECT_EQ(names_in(take()), (Words{"lib", "other/a.py"}));
+  EXPECT_EQ(names_in(take()), (Strings{"lib", "other/a.py"}));
 }
 
 TEST_F(CodeTest, WhatIsTooLargeIsNamed) {
@@ -289,7 +288,7 @@ TEST_F(CodeTest, ACommitAsACheckoutHasIt) {
   const CodeSnapshot snapshot = snapshot_of_commit(store(), project(), "v1");
   EXPECT_EQ(snapshot.digest, clean);
   EXPECT_EQ(snapshot.commit, sorted_parts(git({"rev-parse", "v1"}), '\n').front());
-  EXPECT_EQ(names_in(snapshot_of_commit(store(), project() / "sub", "HEAD")), Words{"run.py"});
+  EXPECT_EQ(names_in(snapshot_of_commit(store(), project() / "sub", "HEAD")), Strings{"run.py"});
   EXPECT_EQ(code_of([&] { (void)snapshot_of_commit(store(), project(), "v2"); }), "no-commit");
   EXPECT_EQ(code_of([&] { (void)snapshot_of_commit(store(), project(), "--help"); }), "no-commit");
   git({"update-index", "--add", "--cacheinfo", "160000," + *snapshot.commit + ",module"});
@@ -323,7 +322,7 @@ TEST_F(CodeTest, WhatNoPathReachesIsSaidOrLeftOut) {
   EXPECT_NE(std::string(error.what()).find("lies too deep"), std::string::npos) << error.what();
   EXPECT_LT(std::string(error.what()).size(), 900U);
   put(".mlenvignore", "runs\n");
-  EXPECT_EQ(names_in(take()), (Words{".mlenvignore", "train.py"}));
+  EXPECT_EQ(names_in(take()), (Strings{".mlenvignore", "train.py"}));
 }
 
 TEST_F(CodeTest, ManyLevelsTakeFewDescriptors) {

@@ -1,11 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "runner/job/failure_text.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv::job {
 namespace {
-
-using Lines = std::vector<std::string>;
 
 RankResult rank_of(std::uint64_t number, std::uint64_t status) {
   RankResult result;
@@ -25,7 +24,7 @@ AttemptResult attempt_of(std::vector<RankResult> ranks) {
   return attempt;
 }
 
-TEST(FailureText, IsEmptyWhereNothingFailed) { EXPECT_EQ(failure_text({}), Lines{}); }
+TEST(FailureText, IsEmptyWhereNothingFailed) { EXPECT_EQ(failure_text({}), Strings{}); }
 
 TEST(FailureText, IsTheRankThatFailedFirstAndItsLastLines) {
   RankResult failed = rank_of(1, 3);
@@ -33,7 +32,7 @@ TEST(FailureText, IsTheRankThatFailedFirstAndItsLastLines) {
     failed.last_lines.push_back("2026-03-01T10:00:00.000Z err F " +
                                 (i == 20 ? "bell \a" : "line " + std::to_string(i)));
   }
-  const Lines text = failure_text(attempt_of({rank_of(0, 143), failed}));
+  const Strings text = failure_text(attempt_of({rank_of(0, 143), failed}));
   ASSERT_EQ(text.size(), 13U);
   EXPECT_EQ(text[0], "mlenv: first, rank 1 on node1 ended with status 3");
   EXPECT_EQ(text[1], "    line 9");
@@ -44,14 +43,14 @@ TEST(FailureText, LeavesOutWhatStandsJustAbove) {
   RankResult alone = rank_of(0, 3);
   alone.last_lines = {"2026-03-01T10:00:00.000Z err F gone"};
   EXPECT_EQ(failure_text(attempt_of({alone})),
-            Lines{"mlenv: first, rank 0 on node0 ended with status 3"});
+            Strings{"mlenv: first, rank 0 on node0 ended with status 3"});
 }
 
 TEST(FailureText, NamesTheNodeThatWasLost) {
   AttemptResult attempt = attempt_of({rank_of(0, 143), rank_of(1, 143)});
   attempt.failure = FirstFailure{FirstFailure::What::node, 0, "node1", "nothing heard for 6 s"};
   EXPECT_EQ(failure_text(attempt),
-            Lines{"mlenv: first, node node1 was lost: nothing heard for 6 s"});
+            Strings{"mlenv: first, node node1 was lost: nothing heard for 6 s"});
 }
 
 }  // namespace

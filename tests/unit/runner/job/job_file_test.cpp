@@ -40,18 +40,18 @@ storage: {scratch: /mnt/scratch, home: {path: /nfs/home}}
 resources: {memory: 16g, cpus: 2.5, shm: 8g}
 )";
 
-JobParts parsed(std::string_view text) { return parse_job_file(text, "/jobs/job.yaml"); }
+JobParts parsed_job(std::string_view text) { return parse_job_file(text, "/jobs/job.yaml"); }
 
 /// What the reader complains of, without the code and the count in front.
-std::string complaint(std::string_view text) {
-  const Error error = error_of([&] { (void)parsed(text); });
+std::string job_complaint(std::string_view text) {
+  const Error error = error_of([&] { (void)parsed_job(text); });
   EXPECT_EQ(error.code(), "job-invalid");
   EXPECT_EQ(error.kind(), Kind::usage);
   return error.what();
 }
 
 TEST(JobFileTest, EveryKey) {
-  const Job job = job_of(parsed(kAll));
+  const Job job = job_of(parsed_job(kAll));
   EXPECT_EQ(job.name, "bert");
   EXPECT_EQ(job.image, "bert-train");
   EXPECT_EQ(job.argv, (std::vector<std::string>{"python", "train.py", "--epochs", "3"}));
@@ -81,7 +81,8 @@ TEST(JobFileTest, EveryKey) {
 }
 
 TEST(JobFileTest, RunsThatAreToEndBefore) {
-  EXPECT_EQ(parsed(kAll).after, (std::vector<std::string>{"prepare", "20260301-120000-0fa4f1"}));
+  EXPECT_EQ(parsed_job(kAll).after,
+            (std::vector<std::string>{"prepare", "20260301-120000-0fa4f1"}));
 }
 
 TEST(JobFileTest, MountsNameStorage) {
@@ -96,7 +97,7 @@ TEST(JobFileTest, MountsNameStorage) {
   EXPECT_EQ(parts.mounts[1].source, "/nfs/home");
   EXPECT_TRUE(parts.mounts[1].read_only);
   EXPECT_EQ(parts.checkpoints->source, "/mnt/scratch/bert/at");
-  EXPECT_EQ(complaint("storage: {scratch: /s, home: /h}\nmounts: ['/a:/b', '@scrach/x:/y']\n"),
+  EXPECT_EQ(job_complaint("storage: {scratch: /s, home: /h}\nmounts: ['/a:/b', '@scrach/x:/y']\n"),
             "/jobs/job.yaml:2:19: no storage is called `scrach`: there are `home`, `scratch`; did "
             "you mean `@scratch`?\n"
             "    mounts: ['/a:/b', '@scrach/x:/y']\n"
@@ -110,7 +111,7 @@ TEST(JobFileTest, StorageWithoutAValueIsThatOfTheMachine) {
 }
 
 TEST(JobFileTest, NoFolderLeadsOutOfStorage) {
-  EXPECT_EQ(complaint("storage: {data: /s}\nmounts: ['@data/../x:/y']\n"),
+  EXPECT_EQ(job_complaint("storage: {data: /s}\nmounts: ['@data/../x:/y']\n"),
             "/jobs/job.yaml:2:10: `@data/../x` is no folder of the storage `data`; `@data/FOLDER`, "
             "without `.`, `..` and empty parts\n"
             "    mounts: ['@data/../x:/y']\n"
@@ -118,9 +119,9 @@ TEST(JobFileTest, NoFolderLeadsOutOfStorage) {
 }
 
 TEST(JobFileTest, Determinism) {
-  EXPECT_EQ(parsed(kAll).deterministic, true);
-  EXPECT_EQ(parsed(kAll).seed, 4294967295U);
-  const JobParts without = parsed("deterministic: true");
+  EXPECT_EQ(parsed_job(kAll).deterministic, true);
+  EXPECT_EQ(parsed_job(kAll).seed, 4294967295U);
+  const JobParts without = parsed_job("deterministic: true");
   EXPECT_EQ(without.deterministic, true);
   EXPECT_FALSE(without.seed);
 }
@@ -128,7 +129,7 @@ TEST(JobFileTest, Determinism) {
 TEST(JobFileTest, KeysWithoutAValueAreAbsent) {
   std::string text;
   for (const std::string_view key : job_keys()) text += fmt::format("{}:\n", key);
-  const Job job = job_of(parsed(text));
+  const Job job = job_of(parsed_job(text));
   EXPECT_EQ(job.nodes, NodeCount{});
   EXPECT_EQ(job.strategy, Strategy::allreduce);
   EXPECT_EQ(job.grace, 10s);
@@ -138,23 +139,24 @@ TEST(JobFileTest, KeysWithoutAValueAreAbsent) {
 }
 
 TEST(JobFileTest, AllMistakesAtOnceInTheirPlaces) {
-  EXPECT_EQ(complaint("imagee: x\nnodes: 4:2\nstrategy: all-reduce\nroles: {ps: 1}\nenv: {A: }\n"),
-            "/jobs/job.yaml:1:1: unknown key `imagee`; did you mean `image`?\n"
-            "    imagee: x\n"
-            "    ^\n"
-            "/jobs/job.yaml:2:8: `nodes` is how many there are, as in `4`, or the least and the "
-            "most, as in `\"2:4\"`\n"
-            "    nodes: 4:2\n"
-            "           ^\n"
-            "/jobs/job.yaml:3:11: unknown strategy `all-reduce`; did you mean `allreduce`?\n"
-            "    strategy: all-reduce\n"
-            "              ^\n"
-            "/jobs/job.yaml:4:9: unknown key `ps`\n"
-            "    roles: {ps: 1}\n"
-            "            ^\n"
-            "/jobs/job.yaml:5:10: `A` has no value; write `\"\"` for an empty one\n"
-            "    env: {A: }\n"
-            "             ^");
+  EXPECT_EQ(
+      job_complaint("imagee: x\nnodes: 4:2\nstrategy: all-reduce\nroles: {ps: 1}\nenv: {A: }\n"),
+      "/jobs/job.yaml:1:1: unknown key `imagee`; did you mean `image`?\n"
+      "    imagee: x\n"
+      "    ^\n"
+      "/jobs/job.yaml:2:8: `nodes` is how many there are, as in `4`, or the least and the "
+      "most, as in `\"2:4\"`\n"
+      "    nodes: 4:2\n"
+      "           ^\n"
+      "/jobs/job.yaml:3:11: unknown strategy `all-reduce`; did you mean `allreduce`?\n"
+      "    strategy: all-reduce\n"
+      "              ^\n"
+      "/jobs/job.yaml:4:9: unknown key `ps`\n"
+      "    roles: {ps: 1}\n"
+      "            ^\n"
+      "/jobs/job.yaml:5:10: `A` has no value; write `\"\"` for an empty one\n"
+      "    env: {A: }\n"
+      "             ^");
 }
 
 TEST(JobFileTest, MistakesOfEachKey) {
@@ -207,7 +209,7 @@ TEST(JobFileTest, MistakesOfEachKey) {
       {"", "the job is empty"},
       {"[a]", "a job is a map"}};
   for (const auto& [text, expected] : wrong) {
-    const std::string said = complaint(text);
+    const std::string said = job_complaint(text);
     EXPECT_NE(said.find(expected), std::string::npos) << text << "\n" << said;
   }
 }
@@ -223,7 +225,7 @@ TEST(JobFileTest, OptionsComeBeforeTheFile) {
   options.env = {{"NCCL_DEBUG", "WARN"}, {"NEW", "1"}};
   options.mounts = {Mount{"/other", "/data"}};
   options.servers = 5;
-  const Job job = job_of(merged(parsed(kAll), options));
+  const Job job = job_of(merged(parsed_job(kAll), options));
   EXPECT_EQ(job.nodes, (NodeCount{1, 1}));
   EXPECT_EQ(job.env, (std::vector<std::string>{"EMPTY=", "NCCL_DEBUG=WARN", "NEW=1"}));
   ASSERT_EQ(job.mounts.size(), 2U);
@@ -250,21 +252,21 @@ TEST(JobFileTest, SourcesOfMountsNeedNotBeHere) {
   }
 }
 
-std::set<std::string> keys_of(const json& properties) {
+std::set<std::string> job_schema_keys(const json& properties) {
   std::set<std::string> keys;
   for (const auto& [key, value] : properties.items()) keys.insert(key);
   return keys;
 }
 
-std::set<std::string> set_of(const std::vector<std::string_view>& keys) {
+std::set<std::string> job_key_set(const std::vector<std::string_view>& keys) {
   return {keys.begin(), keys.end()};
 }
 
 TEST(JobSchemaTest, HasTheReadersKeysAndNoOthers) {
   const json properties = json::parse(job_schema())["properties"];
-  EXPECT_EQ(keys_of(properties), set_of(job_keys()));
-  EXPECT_EQ(keys_of(properties["roles"]["properties"]), set_of(role_keys()));
-  EXPECT_EQ(keys_of(properties["resources"]["properties"]), set_of(resource_keys()));
+  EXPECT_EQ(job_schema_keys(properties), job_key_set(job_keys()));
+  EXPECT_EQ(job_schema_keys(properties["roles"]["properties"]), job_key_set(role_keys()));
+  EXPECT_EQ(job_schema_keys(properties["resources"]["properties"]), job_key_set(resource_keys()));
 }
 
 /// JSON is YAML too.

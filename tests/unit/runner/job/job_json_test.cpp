@@ -8,12 +8,11 @@
 namespace mlenv::job {
 namespace {
 
-using Json = nlohmann::json;
-
 TEST(JobJson, ALineSaysWhoseItIs) {
   const std::string line =
       render_log_line({"2026-03-01T12:00:00.250Z", LogStream::err, false, "x\xff"});
-  const Json record = Json::parse(log_line_json(1, 7, line.substr(0, line.find('\n'))));
+  const nlohmann::json record =
+      nlohmann::json::parse(log_line_json(1, 7, line.substr(0, line.find('\n'))));
   EXPECT_EQ(record.at("stream"), "stderr");
   EXPECT_EQ(record.at("attempt"), 1);
   EXPECT_EQ(record.at("rank"), 7);
@@ -24,7 +23,8 @@ TEST(JobJson, ALineSaysWhoseItIs) {
 TEST(JobJson, ARemarkAboutTheJobIsOfNoRank) {
   const std::string line =
       render_log_line({"2026-03-01T12:00:00.250Z", LogStream::remark, true, "restart 1 of 3"});
-  const Json record = Json::parse(log_line_json({}, {}, line.substr(0, line.find('\n'))));
+  const nlohmann::json record =
+      nlohmann::json::parse(log_line_json({}, {}, line.substr(0, line.find('\n'))));
   EXPECT_EQ(record.at("stream"), "mlenv");
   EXPECT_EQ(record.at("text"), "restart 1 of 3");
   EXPECT_FALSE(record.contains("attempt"));
@@ -46,20 +46,21 @@ TEST(JobJson, TheEndSaysWhatFailedFirst) {
   const std::string node = job_end_json(
       "20260301-120000-000001", with_failure({FirstFailure::What::node, 0, "n2", "silent"}));
   EXPECT_TRUE(is_job_end(node));
-  const Json end = Json::parse(node);
+  const nlohmann::json end = nlohmann::json::parse(node);
   EXPECT_EQ(end.at("exit_code"), 125);
   EXPECT_EQ(end.at("attempts"), 3);
   EXPECT_EQ(end.at("failure"),
-            (Json{{"attempt", 2}, {"rank", nullptr}, {"node", "n2"}, {"why", "silent"}}));
-  const Json rank =
-      Json::parse(job_end_json("", with_failure({FirstFailure::What::rank, 0, "n1", ""})));
+            (nlohmann::json{{"attempt", 2}, {"rank", nullptr}, {"node", "n2"}, {"why", "silent"}}));
+  const nlohmann::json rank = nlohmann::json::parse(
+      job_end_json("", with_failure({FirstFailure::What::rank, 0, "n1", ""})));
   EXPECT_EQ(rank.at("failure").at("rank"), 0);
   EXPECT_EQ(rank.at("failure").at("why"), "was lost");
   EXPECT_TRUE(rank.at("id").is_null());
 }
 
 TEST(JobJson, AFailureOfMlenvItselfHasAnEndToo) {
-  const Json end = Json::parse(job_end_json("20260301-120000-000001", std::uint64_t{2}));
+  const nlohmann::json end =
+      nlohmann::json::parse(job_end_json("20260301-120000-000001", std::uint64_t{2}));
   EXPECT_EQ(end.at("id"), "20260301-120000-000001");
   EXPECT_EQ(end.at("exit_code"), 125);
   EXPECT_EQ(end.at("attempts"), 2);
@@ -68,11 +69,11 @@ TEST(JobJson, AFailureOfMlenvItselfHasAnEndToo) {
 
 TEST(JobJson, ThatOfAnotherDriverHasOurStatus) {
   const std::string told = job_end_json("20260301-120000-000001", with_failure({}));
-  const Json end = Json::parse(job_end_json("other", 143, told));
+  const nlohmann::json end = nlohmann::json::parse(job_end_json("other", 143, told));
   EXPECT_EQ(end.at("id"), "20260301-120000-000001");
   EXPECT_EQ(end.at("attempts"), 3);
   EXPECT_EQ(end.at("exit_code"), 143);
-  const Json none = Json::parse(job_end_json("", 1, ""));
+  const nlohmann::json none = nlohmann::json::parse(job_end_json("", 1, ""));
   EXPECT_TRUE(none.at("id").is_null());
   EXPECT_EQ(none.at("attempts"), 0);
   EXPECT_FALSE(is_job_end("{\"text\":\"mlenv.job-end/1\"}"));

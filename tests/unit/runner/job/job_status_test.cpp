@@ -7,7 +7,7 @@
 namespace mlenv::job {
 namespace {
 
-RankResult ended(std::uint64_t rank, const char* role, std::uint64_t status) {
+RankResult rank_of_role(std::uint64_t rank, const char* role, std::uint64_t status) {
   RankResult result;
   result.rank.rank = rank;
   result.rank.role = role;
@@ -26,22 +26,24 @@ JobOutcome of(std::vector<RankResult> ranks, std::optional<FirstFailure> failure
 
 TEST(JobStatus, IsThatOfWhatFailedFirst) {
   const Job job;
-  EXPECT_EQ(status_of(of({ended(0, "worker", 0)}), job, false), 0);
+  EXPECT_EQ(status_of(of({rank_of_role(0, "worker", 0)}), job, false), 0);
   const FirstFailure rank{FirstFailure::What::rank, 1, "b", ""};
-  EXPECT_EQ(status_of(of({ended(0, "worker", 1), ended(1, "worker", 7)}, rank), job, false), 7);
+  EXPECT_EQ(
+      status_of(of({rank_of_role(0, "worker", 1), rank_of_role(1, "worker", 7)}, rank), job, false),
+      7);
   const FirstFailure node{FirstFailure::What::node, 0, "b", "gone"};
-  EXPECT_EQ(status_of(of({ended(0, "worker", 1)}, node), job, false), 125);
+  EXPECT_EQ(status_of(of({rank_of_role(0, "worker", 1)}, node), job, false), 125);
   EXPECT_EQ(status_of(JobOutcome{}, job, false), 125);
 }
 
 TEST(JobStatus, OfOneThatWasToldToEndIsItsPrograms) {
   const Job job;
-  JobOutcome outcome = of({ended(0, "worker", 143), ended(1, "worker", 5)});
+  JobOutcome outcome = of({rank_of_role(0, "worker", 143), rank_of_role(1, "worker", 5)});
   outcome.signal = SIGINT;
   EXPECT_EQ(status_of(outcome, job, false), 5);
-  outcome.attempts.back().ranks.back() = ended(1, "worker", 143);
+  outcome.attempts.back().ranks.back() = rank_of_role(1, "worker", 143);
   EXPECT_EQ(status_of(outcome, job, false), 130);
-  outcome.attempts.back().ranks = {ended(0, "worker", 0), ended(1, "worker", 0)};
+  outcome.attempts.back().ranks = {rank_of_role(0, "worker", 0), rank_of_role(1, "worker", 0)};
   EXPECT_EQ(status_of(outcome, job, false), 0);
   // Before the next attempt the last one's ends are old news.
   EXPECT_EQ(status_of(outcome, job, true), 130);
@@ -57,14 +59,14 @@ TEST(JobStatus, OfOneThatWasToldToEndIsItsPrograms) {
 TEST(JobStatus, IsTheChiefsWhereThereIsOne) {
   Job job;
   job.strategy = Strategy::parameter_server;
-  EXPECT_TRUE(is_essential(ended(0, "chief", 0).rank, job));
-  EXPECT_FALSE(is_essential(ended(1, "worker", 0).rank, job));
-  JobOutcome outcome = of({ended(0, "chief", 0), ended(1, "ps", 143)});
+  EXPECT_TRUE(is_essential(rank_of_role(0, "chief", 0).rank, job));
+  EXPECT_FALSE(is_essential(rank_of_role(1, "worker", 0).rank, job));
+  JobOutcome outcome = of({rank_of_role(0, "chief", 0), rank_of_role(1, "ps", 143)});
   outcome.signal = SIGTERM;
   EXPECT_EQ(status_of(outcome, job, false), 0);
   job.roles.chief = false;
-  EXPECT_TRUE(is_essential(ended(1, "worker", 0).rank, job));
-  EXPECT_FALSE(is_essential(ended(2, "ps", 0).rank, job));
+  EXPECT_TRUE(is_essential(rank_of_role(1, "worker", 0).rank, job));
+  EXPECT_FALSE(is_essential(rank_of_role(2, "ps", 0).rank, job));
 }
 
 }  // namespace

@@ -10,10 +10,10 @@
 namespace mlenv::job {
 namespace {
 
-const std::string kDigest = "sha256:" + std::string(64, 'a');
+const std::string kMessageDigest = "sha256:" + std::string(64, 'a');
 
 /// What the other side hears of it: `ok`, or the error's code.
-std::string heard(const Message& message) {
+std::string code_heard(const Message& message) {
   MessageReader reader{/*after_marker=*/false};
   reader.take(render_message(message));
   try {
@@ -41,17 +41,19 @@ Hello hello_with(const std::function<void(NodeHello&)>& change) {
 }
 
 TEST(MessageRules, AnHonestNodeIsHeard) {
-  EXPECT_EQ(heard(hello_with([](NodeHello&) {})), "ok");
-  EXPECT_EQ(heard(Hello{}), "ok");
-  EXPECT_EQ(heard(hello_with([](NodeHello& one) { one.host = "(none)"; })), "ok");
-  EXPECT_EQ(heard(Want{"image", {{kDigest, 7}}, {{kDigest, "0101"}}}), "ok");
-  EXPECT_EQ(heard(RankStarted{0, "20260102-030405-a1b2c3"}), "ok");
-  EXPECT_EQ(heard(RankEnded{0, 137, 9, true, {}, "{}"}), "ok");
-  EXPECT_EQ(heard(RankEnded{0, 125, {}, false, RunFailure{"run-failed", "a\nb"}, ""}), "ok");
-  EXPECT_EQ(heard(RangeEnded{kDigest, 0, 4, std::string(kRangeBroken), "why", 1, true}), "ok");
-  EXPECT_EQ(heard(PieceFailed{"10.0.0.3", 7, kDigest, 3, "two\nlines"}), "ok");
-  EXPECT_EQ(heard(Failed::of("image", failure("no-space", "a\nb"))), "ok");
-  EXPECT_EQ(heard(DataAt{{"corpus", kDigest, "found", "/data/corpus", 7, 0, 0.5}}), "ok");
+  EXPECT_EQ(code_heard(hello_with([](NodeHello&) {})), "ok");
+  EXPECT_EQ(code_heard(Hello{}), "ok");
+  EXPECT_EQ(code_heard(hello_with([](NodeHello& one) { one.host = "(none)"; })), "ok");
+  EXPECT_EQ(code_heard(Want{"image", {{kMessageDigest, 7}}, {{kMessageDigest, "0101"}}}), "ok");
+  EXPECT_EQ(code_heard(RankStarted{0, "20260102-030405-a1b2c3"}), "ok");
+  EXPECT_EQ(code_heard(RankEnded{0, 137, 9, true, {}, "{}"}), "ok");
+  EXPECT_EQ(code_heard(RankEnded{0, 125, {}, false, RunFailure{"run-failed", "a\nb"}, ""}), "ok");
+  EXPECT_EQ(code_heard(RangeEnded{kMessageDigest, 0, 4, std::string(kRangeBroken), "why", 1, true}),
+            "ok");
+  EXPECT_EQ(code_heard(PieceFailed{"10.0.0.3", 7, kMessageDigest, 3, "two\nlines"}), "ok");
+  EXPECT_EQ(code_heard(Failed::of("image", failure("no-space", "a\nb"))), "ok");
+  EXPECT_EQ(code_heard(DataAt{{"corpus", kMessageDigest, "found", "/data/corpus", 7, 0, 0.5}}),
+            "ok");
 }
 
 TEST(MessageRules, WhatANodeSaysOfItselfIsNoMoreThanThat) {
@@ -75,56 +77,60 @@ TEST(MessageRules, WhatANodeSaysOfItselfIsNoMoreThanThat) {
            [](NodeHello& one) { one.clock = std::string(300, '0'); },
            [](NodeHello& one) { one.given_gpus = std::uint64_t{1} << 40U; },
            [](NodeHello& one) { one.ports = {0}; }}) {
-    EXPECT_EQ(heard(hello_with(change)), "bad-stream");
+    EXPECT_EQ(code_heard(hello_with(change)), "bad-stream");
   }
 }
 
 TEST(MessageRules, NumbersAreOfTheirRange) {
-  EXPECT_EQ(heard(RankEnded{0, 256, {}, false, {}, ""}), "bad-stream");
-  EXPECT_EQ(heard(RankEnded{0, 0, 9, false, {}, ""}), "bad-stream");
-  EXPECT_EQ(heard(RankEnded{0, 137, 10, false, {}, ""}), "bad-stream");
-  EXPECT_EQ(heard(RankEnded{0, 128 + 65, 65, false, {}, ""}), "bad-stream");
-  EXPECT_EQ(heard(RankEnded{0, 0, {}, false, RunFailure{"run-failed", "no"}, ""}), "bad-stream");
-  EXPECT_EQ(heard(FreePorts{{1, 0}}), "bad-stream");
-  EXPECT_EQ(heard(WantData{kDigest, {{UINT64_MAX, 2}}, 0}), "bad-stream");
+  EXPECT_EQ(code_heard(RankEnded{0, 256, {}, false, {}, ""}), "bad-stream");
+  EXPECT_EQ(code_heard(RankEnded{0, 0, 9, false, {}, ""}), "bad-stream");
+  EXPECT_EQ(code_heard(RankEnded{0, 137, 10, false, {}, ""}), "bad-stream");
+  EXPECT_EQ(code_heard(RankEnded{0, 128 + 65, 65, false, {}, ""}), "bad-stream");
+  EXPECT_EQ(code_heard(RankEnded{0, 0, {}, false, RunFailure{"run-failed", "no"}, ""}),
+            "bad-stream");
+  EXPECT_EQ(code_heard(FreePorts{{1, 0}}), "bad-stream");
+  EXPECT_EQ(code_heard(WantData{kMessageDigest, {{UINT64_MAX, 2}}, 0}), "bad-stream");
   // All of a data set many times over, and what was asked for before.
-  EXPECT_EQ(heard(WantData{kDigest, {{0, 9}, {0, 9}}, 0}), "bad-stream");
-  EXPECT_EQ(heard(WantData{kDigest, {{5, 2}, {1, 2}}, 0}), "bad-stream");
-  EXPECT_EQ(heard(WantData{kDigest, {{0, 9}, {9, 1}, {12, 3}}, 0}), "ok");
-  EXPECT_EQ(heard(RankUsed{0, {-1.0, 0, 1, false, "running", ""}}), "bad-stream");
-  EXPECT_EQ(heard(DataAt{{"corpus", kDigest, "found", "/d", 0, 0, 1e300}}), "bad-stream");
-  EXPECT_EQ(heard(SignalRank{0, 0}), "bad-stream");
-  EXPECT_EQ(heard(SignalRank{0, 65}), "bad-stream");
-  EXPECT_EQ(heard(StopRank{0, UINT64_MAX}), "bad-stream");
-  EXPECT_EQ(heard(Meet{1, "job", 2, UINT64_MAX, 6000}), "bad-stream");
-  EXPECT_EQ(heard(BeginBlob{"image", {kDigest, 10}, 11, 0}), "bad-stream");
+  EXPECT_EQ(code_heard(WantData{kMessageDigest, {{0, 9}, {0, 9}}, 0}), "bad-stream");
+  EXPECT_EQ(code_heard(WantData{kMessageDigest, {{5, 2}, {1, 2}}, 0}), "bad-stream");
+  EXPECT_EQ(code_heard(WantData{kMessageDigest, {{0, 9}, {9, 1}, {12, 3}}, 0}), "ok");
+  EXPECT_EQ(code_heard(RankUsed{0, {-1.0, 0, 1, false, "running", ""}}), "bad-stream");
+  EXPECT_EQ(code_heard(DataAt{{"corpus", kMessageDigest, "found", "/d", 0, 0, 1e300}}),
+            "bad-stream");
+  EXPECT_EQ(code_heard(SignalRank{0, 0}), "bad-stream");
+  EXPECT_EQ(code_heard(SignalRank{0, 65}), "bad-stream");
+  EXPECT_EQ(code_heard(StopRank{0, UINT64_MAX}), "bad-stream");
+  EXPECT_EQ(code_heard(Meet{1, "job", 2, UINT64_MAX, 6000}), "bad-stream");
+  EXPECT_EQ(code_heard(BeginBlob{"image", {kMessageDigest, 10}, 11, 0}), "bad-stream");
 }
 
 TEST(MessageRules, WordsAreOfTheirGrammar) {
-  EXPECT_EQ(heard(Want{"image", {{"sha256:../../etc/passwd", 7}}, {}}), "bad-stream");
-  EXPECT_EQ(heard(Want{"something", {}, {}}), "bad-stream");
-  EXPECT_EQ(heard(Want{"image", {}, {{kDigest, "01x"}}}), "bad-stream");
-  EXPECT_EQ(heard(Ready{"image", "sha256:abc"}), "bad-stream");
-  EXPECT_EQ(heard(Ready{"data", kDigest}), "bad-stream");
-  EXPECT_EQ(heard(BlobSpoilt{""}), "bad-stream");
-  EXPECT_EQ(heard(RankStarted{0, "../other"}), "bad-stream");
-  EXPECT_EQ(heard(RankStarted{0, ".."}), "bad-stream");
-  EXPECT_EQ(heard(RankLine{0, "one\ntwo"}), "bad-stream");
-  EXPECT_EQ(heard(RangeEnded{kDigest, 0, 1, "somehow", "", 0, false}), "bad-stream");
-  EXPECT_EQ(heard(PieceFailed{"n1\n", 1, kDigest, 0, ""}), "bad-stream");
-  EXPECT_EQ(heard(DataAt{{"corpus", kDigest, "found", "data/corpus", 0, 0, 0}}), "bad-stream");
-  EXPECT_EQ(heard(Failed{"image", 0, "no\nspace", {"x"}, ""}), "bad-stream");
-  EXPECT_EQ(heard(Failed{"image", 9, "no-space", {"x"}, ""}), "bad-stream");
-  EXPECT_EQ(heard(Failed{"image", 0, "no-space", std::vector<std::string>(1000, "x"), ""}),
+  EXPECT_EQ(code_heard(Want{"image", {{"sha256:../../etc/passwd", 7}}, {}}), "bad-stream");
+  EXPECT_EQ(code_heard(Want{"something", {}, {}}), "bad-stream");
+  EXPECT_EQ(code_heard(Want{"image", {}, {{kMessageDigest, "01x"}}}), "bad-stream");
+  EXPECT_EQ(code_heard(Ready{"image", "sha256:abc"}), "bad-stream");
+  EXPECT_EQ(code_heard(Ready{"data", kMessageDigest}), "bad-stream");
+  EXPECT_EQ(code_heard(BlobSpoilt{""}), "bad-stream");
+  EXPECT_EQ(code_heard(RankStarted{0, "../other"}), "bad-stream");
+  EXPECT_EQ(code_heard(RankStarted{0, ".."}), "bad-stream");
+  EXPECT_EQ(code_heard(RankLine{0, "one\ntwo"}), "bad-stream");
+  EXPECT_EQ(code_heard(RangeEnded{kMessageDigest, 0, 1, "somehow", "", 0, false}), "bad-stream");
+  EXPECT_EQ(code_heard(PieceFailed{"n1\n", 1, kMessageDigest, 0, ""}), "bad-stream");
+  EXPECT_EQ(code_heard(DataAt{{"corpus", kMessageDigest, "found", "data/corpus", 0, 0, 0}}),
             "bad-stream");
-  EXPECT_EQ(heard(FetchPiece{"10.0.0.3 ", 1, kDigest, 0}), "bad-stream");
-  EXPECT_EQ(heard(ServePeers{"token\nGET", "10.0.0.3"}), "bad-stream");
+  EXPECT_EQ(code_heard(Failed{"image", 0, "no\nspace", {"x"}, ""}), "bad-stream");
+  EXPECT_EQ(code_heard(Failed{"image", 9, "no-space", {"x"}, ""}), "bad-stream");
+  EXPECT_EQ(code_heard(Failed{"image", 0, "no-space", std::vector<std::string>(1000, "x"), ""}),
+            "bad-stream");
+  EXPECT_EQ(code_heard(FetchPiece{"10.0.0.3 ", 1, kMessageDigest, 0}), "bad-stream");
+  EXPECT_EQ(code_heard(ServePeers{"token\nGET", "10.0.0.3"}), "bad-stream");
   EXPECT_EQ(
-      heard(UseRegistry{"https://r.example.org/v2/x/blobs/", "Bearer x\r\nHost: y", false, 1}),
+      code_heard(UseRegistry{"https://r.example.org/v2/x/blobs/", "Bearer x\r\nHost: y", false, 1}),
       "bad-stream");
-  EXPECT_EQ(heard(UseRegistry{"https://r.example.org/v2/x/blobs/\nurl=x", "", false, 1}),
+  EXPECT_EQ(code_heard(UseRegistry{"https://r.example.org/v2/x/blobs/\nurl=x", "", false, 1}),
             "bad-stream");
-  EXPECT_EQ(heard(OfferData{{{"corpus", kDigest, "data", "/data", false}}}), "bad-stream");
+  EXPECT_EQ(code_heard(OfferData{{{"corpus", kMessageDigest, "data", "/data", false}}}),
+            "bad-stream");
 }
 
 TEST(MessageRules, AddressesAndNames) {

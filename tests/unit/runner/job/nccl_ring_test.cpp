@@ -29,8 +29,8 @@ std::string log_line(const std::string& text, bool ends = true) {
   return line;
 }
 
-std::string answer(const std::string& verdict, const std::string& nccl,
-                   const std::string& reason = "null") {
+std::string probe_answer(const std::string& verdict, const std::string& nccl,
+                         const std::string& reason = "null") {
   return R"({"schema":"mlenv.gpu-probe/1","verdict":")" + verdict + R"(","reason":)" + reason +
          R"(,"nccl":)" + nccl + "}";
 }
@@ -44,10 +44,10 @@ std::string sums(const std::string& each) {
 TEST(NcclRing, IsAsLongAsItsSlowestNodeSaysAndTheShortestOfAFew) {
   NcclLines lines{2};
   lines.line(0, log_line("n1:7:7 [0] NCCL INFO Using network IB"));
-  const std::string text = answer("works", sums("[0.5,0.001,0.3]"));
+  const std::string text = probe_answer("works", sums("[0.5,0.001,0.3]"));
   lines.line(0, log_line(text.substr(0, 20), false));  // a line in two pieces
   lines.line(0, log_line(text.substr(20)));
-  lines.line(1, log_line(answer("works", sums("[0.1,0.2,0.4]"))));
+  lines.line(1, log_line(probe_answer("works", sums("[0.1,0.2,0.4]"))));
   lines.line(7, log_line("nobody"));
   const PreflightNccl found = lines.result(kNames, "");
   EXPECT_EQ(found.problem, "");
@@ -60,17 +60,18 @@ TEST(NcclRing, IsAsLongAsItsSlowestNodeSaysAndTheShortestOfAFew) {
 
 TEST(NcclRing, SaysWhatFailedAndWhatIsNotThere) {
   NcclLines none{2};
-  none.line(1, log_line(answer("no-gpu", "null", R"("the driver has no GPU")")));
+  none.line(1, log_line(probe_answer("no-gpu", "null", R"("the driver has no GPU")")));
   PreflightNccl found = none.result(kNames, "n2: the probe ended with status 3");
   EXPECT_FALSE(found.failed);
   EXPECT_EQ(found.problem, "n2: the driver has no GPU");
 
   NcclLines without{2};
-  without.line(0, log_line(answer("fails", R"({"library":null})", R"("NCCL: no library")")));
+  without.line(0, log_line(probe_answer("fails", R"({"library":null})", R"("NCCL: no library")")));
   EXPECT_FALSE(without.result(kNames, "n1: the probe ended with status 3").failed);
 
   NcclLines broken{2};
-  broken.line(0, log_line(answer("fails", R"({"library":"/l"})", R"-("NCCL: system error (2)")-")));
+  broken.line(
+      0, log_line(probe_answer("fails", R"({"library":"/l"})", R"-("NCCL: system error (2)")-")));
   found = broken.result(kNames, "n1: the probe ended with status 3");
   EXPECT_TRUE(found.failed);
   EXPECT_EQ(found.problem, "n1: NCCL: system error (2)");
@@ -82,7 +83,7 @@ TEST(NcclRing, SaysWhatFailedAndWhatIsNotThere) {
   EXPECT_EQ(found.problem, "n2: ./mlenv-gpu-probe: version `GLIBC_2.36' not found");
 
   NcclLines half{2};
-  half.line(0, log_line(answer("works", sums("[0.1]"))));
+  half.line(0, log_line(probe_answer("works", sums("[0.1]"))));
   half.line(1, log_line("[1,2"));
   EXPECT_TRUE(half.result(kNames, "").failed);
   EXPECT_EQ(NcclLines{2}.result(kNames, "node n2 was lost: silent").problem,

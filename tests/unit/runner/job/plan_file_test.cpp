@@ -7,7 +7,7 @@
 namespace mlenv::job {
 namespace {
 
-PlanFile whole() {
+PlanFile whole_plan() {
   PlanFile file;
   file.version = "1.2";
   file.engine = "slurm";
@@ -44,29 +44,29 @@ PlanFile whole() {
 }
 
 TEST(PlanFile, ComesBackAsItWas) {
-  const std::string bytes = render_plan_file(whole());
+  const std::string bytes = render_plan_file(whole_plan());
   const PlanFile back = parse_plan_file(bytes, "job", "1.2");
   EXPECT_EQ(back.engine, "slurm");
   EXPECT_EQ(back.store, "/shared/store");
   EXPECT_TRUE(back.json);
   const DrivePlan& plan = back.plan;
   EXPECT_EQ(plan.image_digest, "sha256:abc");
-  EXPECT_EQ(plan.pull_from, whole().plan.pull_from);
+  EXPECT_EQ(plan.pull_from, whole_plan().plan.pull_from);
   EXPECT_EQ(plan.code_digest, "sha256:def");
-  EXPECT_EQ(plan.data, whole().plan.data);
-  EXPECT_EQ(plan.storage, whole().plan.storage);
+  EXPECT_EQ(plan.data, whole_plan().plan.data);
+  EXPECT_EQ(plan.storage, whole_plan().plan.storage);
   EXPECT_EQ(plan.gpus, "all");
   EXPECT_EQ(plan.most_log_bytes, 77U);
   EXPECT_EQ(plan.meeting.count(), 123);
-  EXPECT_EQ(plan.run.argv, whole().plan.run.argv);
-  EXPECT_EQ(plan.run.env, whole().plan.run.env);
-  EXPECT_EQ(plan.run.options, whole().plan.run.options);
-  EXPECT_EQ(plan.start, whole().plan.start);
+  EXPECT_EQ(plan.run.argv, whole_plan().plan.run.argv);
+  EXPECT_EQ(plan.run.env, whole_plan().plan.run.env);
+  EXPECT_EQ(plan.run.options, whole_plan().plan.run.options);
+  EXPECT_EQ(plan.start, whole_plan().plan.start);
   EXPECT_EQ(plan.job.nodes, (NodeCount{2, 4}));
   EXPECT_EQ(plan.job.rescale_interval.count(), 7000);
   EXPECT_EQ(plan.job.roles, (ServerRoles{true, 2, true, true}));
   EXPECT_EQ(plan.job.framework, Framework::tensorflow);
-  EXPECT_EQ(plan.job.deadline, whole().plan.job.deadline);
+  EXPECT_EQ(plan.job.deadline, whole_plan().plan.job.deadline);
   EXPECT_EQ(plan.job.checkpoints->target, "/checkpoints");
   // All of it, written again.
   EXPECT_EQ(render_plan_file({"1.2", back.engine, back.store, true, plan}), bytes);
@@ -81,7 +81,7 @@ TEST(PlanFile, OfAnotherVersionOrNoneIsRefused) {
     }
     return std::string("none");
   };
-  EXPECT_EQ(code(render_plan_file(whole())), "bad-job");
+  EXPECT_EQ(code(render_plan_file(whole_plan())), "bad-job");
   EXPECT_EQ(code("something else"), "bad-job");
   EXPECT_EQ(code(""), "bad-job");
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runner/job/link_test.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -33,13 +34,11 @@ PreflightLink& link(Preflight& found, std::size_t from, std::size_t to) {
 void set(Preflight& found, std::size_t from, std::size_t to, double megabits) {
   link(found, from, to).bits_per_second = megabits * kMega;
 }
-std::vector<std::string> texts(const Preflight& found) {
+std::vector<std::string> finding_texts(const Preflight& found) {
   std::vector<std::string> all;
   for (const PreflightFinding& one : found.findings) all.push_back(one.text);
   return all;
 }
-using Texts = std::vector<std::string>;
-
 TEST(Tournament, MeetsEachPairOnceAndNobodyTwiceInARound) {
   for (std::size_t nodes : {0U, 1U, 2U, 3U, 4U, 7U, 8U, 64U, 65U}) {
     std::set<PreflightPair> met;
@@ -62,7 +61,7 @@ TEST(Preflight, IsFineWhereAllAreAlike) {
   Preflight found = all_alike(3, 940);
   judge(found);
   EXPECT_EQ(found.verdict, "fine");
-  EXPECT_EQ(texts(found), Texts{});
+  EXPECT_EQ(finding_texts(found), Strings{});
   EXPECT_EQ(link(found, 0, 1).standing, "fine");
   EXPECT_EQ(link(found, 0, 1).expected_bits_per_second, 940 * kMega);
 }
@@ -72,12 +71,12 @@ TEST(Preflight, NamesASlowLink) {
   set(found, 1, 2, 96);
   judge(found);
   EXPECT_EQ(found.verdict, "slow");
-  EXPECT_EQ(texts(found),
-            Texts{"n2 → n3: 96 Mbit/s, and 940 Mbit/s the other way; expected 940 Mbit/s"});
+  EXPECT_EQ(finding_texts(found),
+            Strings{"n2 → n3: 96 Mbit/s, and 940 Mbit/s the other way; expected 940 Mbit/s"});
   EXPECT_EQ(found.findings.front().nodes, (std::vector<std::uint64_t>{1, 2}));
   set(found, 2, 1, 95);
   judge(found);
-  EXPECT_EQ(texts(found), Texts{"n2 ↔ n3: 96 Mbit/s and 95 Mbit/s; expected 940 Mbit/s"});
+  EXPECT_EQ(finding_texts(found), Strings{"n2 ↔ n3: 96 Mbit/s and 95 Mbit/s; expected 940 Mbit/s"});
 }
 
 TEST(Preflight, NamesASlowNodeAndNotItsLinks) {
@@ -87,12 +86,13 @@ TEST(Preflight, NamesASlowNodeAndNotItsLinks) {
     set(found, other, 1, 97);
   }
   judge(found);
-  EXPECT_EQ(texts(found), Texts{"n2 (eth0) sends and receives slowly with all others: 96 Mbit/s; "
-                                "expected 940 Mbit/s"});
+  EXPECT_EQ(finding_texts(found),
+            Strings{"n2 (eth0) sends and receives slowly with all others: 96 Mbit/s; "
+                    "expected 940 Mbit/s"});
   for (const std::size_t other : {0U, 2U, 3U}) set(found, other, 1, 940);
   judge(found);
-  EXPECT_EQ(texts(found),
-            Texts{"n2 (eth0) sends slowly with all others: 96 Mbit/s; expected 940 Mbit/s"});
+  EXPECT_EQ(finding_texts(found),
+            Strings{"n2 (eth0) sends slowly with all others: 96 Mbit/s; expected 940 Mbit/s"});
 }
 
 TEST(Preflight, KnowsTwoSlowNodesOfFour) {
@@ -111,7 +111,7 @@ TEST(Preflight, ExpectsWhatInterfacesCanCarry) {
   EXPECT_EQ(found.verdict, "fine");  // nothing to compare it with
   for (PreflightNode& node : found.nodes) node.speed_bits_per_second = 1000 * kMega;
   judge(found);
-  EXPECT_EQ(texts(found), Texts{"n1 ↔ n2: 96 Mbit/s and 96 Mbit/s; expected 940 Mbit/s"});
+  EXPECT_EQ(finding_texts(found), Strings{"n1 ↔ n2: 96 Mbit/s and 96 Mbit/s; expected 940 Mbit/s"});
   found = all_alike(3, 6000);
   for (PreflightNode& node : found.nodes) node.speed_bits_per_second = 200000 * kMega;
   judge(found);
@@ -119,7 +119,7 @@ TEST(Preflight, ExpectsWhatInterfacesCanCarry) {
   found = all_alike(3, 96);
   for (PreflightNode& node : found.nodes) node.speed_bits_per_second = 1000 * kMega;
   judge(found);
-  EXPECT_EQ(texts(found), Texts{"all links are slow: 96 Mbit/s; expected 940 Mbit/s"});
+  EXPECT_EQ(finding_texts(found), Strings{"all links are slow: 96 Mbit/s; expected 940 Mbit/s"});
 }
 
 TEST(Preflight, DoesNotMeasureTheProcessorsOfOneMachine) {
@@ -140,7 +140,7 @@ TEST(Preflight, NamesALateLinkAndALateNode) {
   link(found, 0, 2).round_trip_seconds = 0.020;
   link(found, 2, 0).round_trip_seconds = 0.020;
   judge(found);
-  EXPECT_EQ(texts(found), Texts{"n1 ↔ n3: a round trip of 20 ms; others 0.10 ms"});
+  EXPECT_EQ(finding_texts(found), Strings{"n1 ↔ n3: a round trip of 20 ms; others 0.10 ms"});
   link(found, 1, 2).round_trip_seconds = 0.020;
   link(found, 2, 1).round_trip_seconds = 0.020;
   judge(found);
@@ -157,8 +157,8 @@ TEST(Preflight, NamesALateLinkAndALateNode) {
     if (one.from == 2 || one.to == 2) one.round_trip_seconds = 0.020;
   }
   judge(found);
-  EXPECT_EQ(texts(found),
-            Texts{"n3 (eth0) is far from all others: round trips of 20 ms; others 0.10 ms"});
+  EXPECT_EQ(finding_texts(found),
+            Strings{"n3 (eth0) is far from all others: round trips of 20 ms; others 0.10 ms"});
 }
 
 TEST(Preflight, TellsHowALinkIsBroken) {
@@ -169,19 +169,19 @@ TEST(Preflight, TellsHowALinkIsBroken) {
   one.said = "no answer";
   judge(found);
   EXPECT_EQ(found.verdict, "broken");
-  EXPECT_EQ(texts(found),
-            Texts{"n1 → n3: no answer within 3 s: a firewall drops it, or the address "
-                  "is not on that network"});
+  EXPECT_EQ(finding_texts(found),
+            Strings{"n1 → n3: no answer within 3 s: a firewall drops it, or the address "
+                    "is not on that network"});
   one.reached = kRefused;
   one.said = "Connection refused";
   judge(found);
-  EXPECT_EQ(texts(found),
-            Texts{"n1 → n3: the connection is refused (Connection refused): a firewall "
-                  "rejects it, or another machine has the address"});
+  EXPECT_EQ(finding_texts(found),
+            Strings{"n1 → n3: the connection is refused (Connection refused): a firewall "
+                    "rejects it, or another machine has the address"});
   one.reached = kReached;
   one.said = "not one byte of a stream came";
   judge(found);
-  EXPECT_NE(texts(found).front().find("MTU"), std::string::npos);
+  EXPECT_NE(finding_texts(found).front().find("MTU"), std::string::npos);
 }
 
 TEST(Preflight, TellsWhoIsReachedByNobody) {
@@ -193,8 +193,9 @@ TEST(Preflight, TellsWhoIsReachedByNobody) {
     one.said = "No route to host";
   }
   judge(found);
-  EXPECT_EQ(texts(found), Texts{"n4 (eth0) is reached by none of the others: there is no way (No "
-                                "route to host)"});
+  EXPECT_EQ(finding_texts(found),
+            Strings{"n4 (eth0) is reached by none of the others: there is no way (No "
+                    "route to host)"});
   EXPECT_EQ(found.findings.front().kind, "node");
 }
 

@@ -7,7 +7,7 @@
 namespace mlenv::job {
 namespace {
 
-const std::string kBlob = "sha256:" + std::string(64, 'a');
+const std::string kSourceBlob = "sha256:" + std::string(64, 'a');
 
 class RegistrySourceTest : public ::testing::Test {
  protected:
@@ -30,10 +30,10 @@ class RegistrySourceTest : public ::testing::Test {
     grant_ = RegistryGrant{"https://r.example:5000/v2/team/x/blobs/", token};
     source_.advance(now_);
   }
-  FetchRange range(std::uint64_t first) const { return {kBlob, first, 4}; }
+  FetchRange range(std::uint64_t first) const { return {kSourceBlob, first, 4}; }
   void end(std::size_t node, std::uint64_t first, std::string_view how, const std::string& why,
            std::uint64_t serial = 1) {
-    source_.ended(node, {kBlob, first, 4, std::string(how), why, serial, true}, now_);
+    source_.ended(node, {kSourceBlob, first, 4, std::string(how), why, serial, true}, now_);
   }
 
   RegistrySource::Time now_{};
@@ -69,12 +69,12 @@ TEST_F(RegistrySourceTest, ANodeHasTwoRangesUnderWay) {
   EXPECT_TRUE(source_.ready(0, now_));
   source_.began(0, range(4));
   EXPECT_FALSE(source_.ready(0, now_));
-  EXPECT_TRUE(source_.brings(0, kBlob, 7));
-  EXPECT_FALSE(source_.brings(0, kBlob, 8));
-  EXPECT_FALSE(source_.brings(1, kBlob, 7));
+  EXPECT_TRUE(source_.brings(0, kSourceBlob, 7));
+  EXPECT_FALSE(source_.brings(0, kSourceBlob, 8));
+  EXPECT_FALSE(source_.brings(1, kSourceBlob, 7));
   end(0, 0, "", "");
   EXPECT_TRUE(source_.ready(0, now_));
-  EXPECT_FALSE(source_.brings(0, kBlob, 3));
+  EXPECT_FALSE(source_.brings(0, kSourceBlob, 3));
 }
 
 TEST_F(RegistrySourceTest, WithoutCurlThereIsOneNotice) {
@@ -197,7 +197,7 @@ TEST_F(RegistrySourceTest, RangesAreForAllNodes) {
   EXPECT_EQ(source_.range_pieces(1), 4U);
   EXPECT_EQ(source_.range_pieces(100'000), 64U);
   // It gave all of a blob where a part was asked for.
-  source_.ended(0, {kBlob, 0, 4, "", "", 1, false}, now_);
+  source_.ended(0, {kSourceBlob, 0, 4, "", "", 1, false}, now_);
   EXPECT_EQ(source_.range_pieces(100'000), 100'000U);
 }
 

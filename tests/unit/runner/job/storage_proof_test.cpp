@@ -17,7 +17,7 @@ StorageSight network(std::uint64_t inode = 5, std::uint64_t changed = 7) {
   sight.changed_ns = changed;
   return sight;
 }
-StorageSight disk(std::uint64_t inode = 5, std::uint64_t changed = 7) {
+StorageSight disk_sight(std::uint64_t inode = 5, std::uint64_t changed = 7) {
   StorageSight sight = network(inode, changed);
   sight.type = "ext";
   sight.own_disk = true;
@@ -25,8 +25,8 @@ StorageSight disk(std::uint64_t inode = 5, std::uint64_t changed = 7) {
 }
 
 TEST(StorageCompared, OfOneKernel) {
-  EXPECT_EQ(compared(disk(), disk(5, 8), true), kByDevice);
-  EXPECT_EQ(compared(disk(), disk(6), true), std::nullopt);
+  EXPECT_EQ(compared(disk_sight(), disk_sight(5, 8), true), kByDevice);
+  EXPECT_EQ(compared(disk_sight(), disk_sight(6), true), std::nullopt);
   EXPECT_EQ(compared(network(), network(6), true), kUnproven);  // mounted twice
 }
 
@@ -34,8 +34,8 @@ TEST(StorageCompared, OfSeveral) {
   EXPECT_EQ(compared(network(), network(), false), kByCompared);
   EXPECT_EQ(compared(network(), network(6), false), kUnproven);
   EXPECT_EQ(compared(network(), network(5, 8), false), kUnproven);
-  EXPECT_EQ(compared(disk(), disk(5, 8), false), std::nullopt);
-  EXPECT_EQ(compared(disk(), network(), false), std::nullopt);
+  EXPECT_EQ(compared(disk_sight(), disk_sight(5, 8), false), std::nullopt);
+  EXPECT_EQ(compared(disk_sight(), network(), false), std::nullopt);
 }
 
 /// Nodes that answer by what storage each has: numbers that are the same where it is one.

@@ -3,19 +3,18 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv::job {
 namespace {
 
-using Names = std::vector<std::string>;
-
 TEST(Hostlist, IsExpandedInItsOrder) {
-  EXPECT_EQ(expand_hostlist("n1"), (Names{"n1"}));
-  EXPECT_EQ(expand_hostlist("n[1-3]"), (Names{"n1", "n2", "n3"}));
-  EXPECT_EQ(expand_hostlist("a[08-11,3],b"), (Names{"a08", "a09", "a10", "a11", "a3", "b"}));
+  EXPECT_EQ(expand_hostlist("n1"), (Strings{"n1"}));
+  EXPECT_EQ(expand_hostlist("n[1-3]"), (Strings{"n1", "n2", "n3"}));
+  EXPECT_EQ(expand_hostlist("a[08-11,3],b"), (Strings{"a08", "a09", "a10", "a11", "a3", "b"}));
   EXPECT_EQ(expand_hostlist("gpu[008-010,2]-ib,x"),
-            (Names{"gpu008-ib", "gpu009-ib", "gpu010-ib", "gpu2-ib", "x"}));
-  EXPECT_EQ(expand_hostlist("r[1-2]n[1-2]"), (Names{"r1n1", "r1n2", "r2n1", "r2n2"}));
+            (Strings{"gpu008-ib", "gpu009-ib", "gpu010-ib", "gpu2-ib", "x"}));
+  EXPECT_EQ(expand_hostlist("r[1-2]n[1-2]"), (Strings{"r1n1", "r1n2", "r2n1", "r2n2"}));
 }
 
 TEST(Hostlist, WhatIsNoneIsRefused) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv::matrix {
 namespace {
@@ -14,15 +15,13 @@ std::vector<std::string> folders(const std::vector<std::string>& words) {
   return names;
 }
 
-using Names = std::vector<std::string>;
-
 TEST(MatrixFile, FoldersAreNamedByValues) {
-  EXPECT_EQ(folders({"lr=0.1,1e-3", "seed=1"}), (Names{"lr=0.1,seed=1", "lr=1e-3,seed=1"}));
+  EXPECT_EQ(folders({"lr=0.1,1e-3", "seed=1"}), (Strings{"lr=0.1,seed=1", "lr=1e-3,seed=1"}));
   // What no file system, or no shell, likes.
-  EXPECT_EQ(folders({"p=a/b,../c,$(x)"}), (Names{"p=a_b", "p=.._c", "p=__x_"}));
-  EXPECT_EQ(folders({"p=a b,a/b"}), (Names{"p=a_b", "p=a_b-2"}));
+  EXPECT_EQ(folders({"p=a/b,../c,$(x)"}), (Strings{"p=a_b", "p=.._c", "p=__x_"}));
+  EXPECT_EQ(folders({"p=a b,a/b"}), (Strings{"p=a_b", "p=a_b-2"}));
   const std::string longest(300, 'x');
-  const Names cut = folders({"p=" + longest + "1," + longest + "2"});
+  const Strings cut = folders({"p=" + longest + "1," + longest + "2"});
   EXPECT_EQ(cut.front().size(), 120U);
   EXPECT_NE(cut.front(), cut.back());
 }
@@ -33,7 +32,7 @@ TEST(MatrixFile, SecretsAreNotKept) {
   EXPECT_EQ(all.front().folder, "lr=1");
   EXPECT_EQ(all.back().folder, "lr=1-2");
   EXPECT_EQ(shown_values(all.front()), "HF_TOKEN=*** lr=1");
-  EXPECT_EQ(folders({"HF_TOKEN=one,two"}), (Names{"1", "2"}));
+  EXPECT_EQ(folders({"HF_TOKEN=one,two"}), (Strings{"1", "2"}));
 }
 
 MatrixRecord some_record() {
@@ -62,7 +61,7 @@ TEST(MatrixFile, SaysWhatDiffers) {
   MatrixRecord other = some_record();
   EXPECT_TRUE(differing_parts(some_record(), other).empty());
   other.plan.back().digest = "sha256:3";
-  EXPECT_EQ(differing_parts(some_record(), other), (Names{"command"}));
+  EXPECT_EQ(differing_parts(some_record(), other), (Strings{"command"}));
 }
 
 TEST(MatrixFile, IsForOneAtATime) {

@@ -39,15 +39,15 @@ TEST(MpiFrames, Hmac) {
       "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-Frame asked(FrameKind kind, std::string_view payload, std::string_view nonce,
-            std::string_view secret) {
+Frame asked_frame(FrameKind kind, std::string_view payload, std::string_view nonce,
+                  std::string_view secret) {
   FrameReader reader;
   reader.take(render_request(kind, payload, nonce, secret));
   return reader.next().value();
 }
 
 TEST(MpiFrames, OnlyWhoKnowsTheSecretIsHeard) {
-  const Frame frame = asked(FrameKind::command, "orted -x", "n1", "secret");
+  const Frame frame = asked_frame(FrameKind::command, "orted -x", "n1", "secret");
   EXPECT_EQ(request_in(frame, "n1", "secret"), "orted -x");
   EXPECT_EQ(request_in(frame, "n2", "secret"), std::nullopt);  // said again to another
   EXPECT_EQ(request_in(frame, "n1", "other"), std::nullopt);

@@ -50,7 +50,7 @@ TEST(MpiLaunch, ARankKnowsItsPlace) {
   EXPECT_EQ(rank_place({{"PMIX_RANK", "x"}}), std::nullopt);
 }
 
-std::string shown(RankLines lines, std::string_view text, std::size_t piece) {
+std::string shown_ranks(RankLines lines, std::string_view text, std::size_t piece) {
   std::string out;
   while (!text.empty()) {
     out += lines.take(text.substr(0, piece));
@@ -66,22 +66,23 @@ TEST(MpiLaunch, LinesSayWhoseTheyAreHoweverTheyCome) {
   constexpr std::string_view kShown =
       "a note of mpirun [1\n0: one\n1: two\n0: three\n1: [a,b] [3,4] no tag\nend[\n";
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, kText.size()}) {
-    EXPECT_EQ(shown({Flavour::open_mpi, 2}, kText, piece), kShown) << piece;
+    EXPECT_EQ(shown_ranks({Flavour::open_mpi, 2}, kText, piece), kShown) << piece;
   }
 }
 
 TEST(MpiLaunch, NumbersAreAsWideAsTheLargest) {
-  EXPECT_EQ(shown({Flavour::open_mpi, 12}, "[1,3]<stdout>:x\n[1,11]<stdout>:y\n", 5),
+  EXPECT_EQ(shown_ranks({Flavour::open_mpi, 12}, "[1,3]<stdout>:x\n[1,11]<stdout>:y\n", 5),
             " 3: x\n11: y\n");
 }
 
 TEST(MpiLaunch, HydrasLines) {
-  EXPECT_EQ(shown({Flavour::hydra, 2}, "[0] one\n[1] two\n[x] three\nfour\n", 3),
+  EXPECT_EQ(shown_ranks({Flavour::hydra, 2}, "[0] one\n[1] two\n[x] three\nfour\n", 3),
             "0: one\n1: two\n[x] three\nfour\n");
 }
 
 TEST(MpiLaunch, OneRankWritesAsItIs) {
-  EXPECT_EQ(shown({Flavour::open_mpi, 1}, "50 %\r[1,0]<stdout>:x", 4), "50 %\r[1,0]<stdout>:x");
+  EXPECT_EQ(shown_ranks({Flavour::open_mpi, 1}, "50 %\r[1,0]<stdout>:x", 4),
+            "50 %\r[1,0]<stdout>:x");
 }
 
 }  // namespace

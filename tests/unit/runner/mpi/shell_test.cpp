@@ -14,11 +14,10 @@
 #include "runner/mpi/sockets.hpp"
 #include "runner/node/hello.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv::mpi {
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// As long as it lives somebody serves.
 class Served {
@@ -88,7 +87,7 @@ TEST(MpiShell, WordsAsSshHasThem) {
       parse_shell_words({"-o", "BatchMode=yes", "-p22", "-nT", "-l", "jo", "n2", "-q", "true"}),
       (ShellWords{"n2", "true", true}));
   EXPECT_EQ(parse_shell_words({"--", "n2", "ls", "-l"}), (ShellWords{"n2", "ls -l", false}));
-  for (const Words& words : {Words{}, Words{"n2"}, Words{"-p", "22"}}) {
+  for (const Strings& words : {Strings{}, Strings{"n2"}, Strings{"-p", "22"}}) {
     EXPECT_EQ(code_of([&] { (void)parse_shell_words(words); }), "usage");
   }
 }

@@ -208,7 +208,7 @@ bool is_running(const std::string& mark) {
 }
 
 /// Until the condition holds; false when it does not.
-bool soon(const std::function<bool()>& condition) {
+bool comes_soon(const std::function<bool()>& condition) {
   constexpr int kPause = 50;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
   while (!condition()) {
@@ -239,8 +239,8 @@ class AgentEndTest : public AgentTest {
     ASSERT_TRUE(is_running(mark));
     end(node);
     ASSERT_TRUE(node.end().has_value());
-    EXPECT_TRUE(soon([&] { return !is_running(mark); }));
-    EXPECT_TRUE(soon([&] {
+    EXPECT_TRUE(comes_soon([&] { return !is_running(mark); }));
+    EXPECT_TRUE(comes_soon([&] {
       const Store sweeping{node_store()};
       return list_folder(node_store() / "tmp").empty();
     }));

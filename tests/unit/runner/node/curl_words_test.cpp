@@ -30,7 +30,7 @@ TEST(CurlWords, NothingGivenBeginsAnotherOption) {
   EXPECT_EQ(lines, expected);
 }
 
-std::optional<AnswerHead> head_of(std::string_view text, std::string* rest = nullptr) {
+std::optional<AnswerHead> answer_head(std::string_view text, std::string* rest = nullptr) {
   AnswerReader reader;
   std::optional<AnswerHead> head;
   // However it is cut.
@@ -45,21 +45,21 @@ std::optional<AnswerHead> head_of(std::string_view text, std::string* rest = nul
 
 TEST(CurlWords, HeadsAreTakenFromBodies) {
   std::string rest;
-  const auto part = head_of(
+  const auto part = answer_head(
       "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 1048576-2097151/5000000\r\n\r\nbody",
       &rest);
   ASSERT_TRUE(part);
   EXPECT_EQ(part->status, 206U);
   EXPECT_EQ(part->from, 1048576U);
   EXPECT_EQ(rest, "body");
-  const auto moved = head_of("HTTP/2 307 \r\nLOCATION:  /elsewhere?a=b \r\n\r\n");
+  const auto moved = answer_head("HTTP/2 307 \r\nLOCATION:  /elsewhere?a=b \r\n\r\n");
   ASSERT_TRUE(moved);
   EXPECT_EQ(moved->status, 307U);
   EXPECT_EQ(moved->location, "/elsewhere?a=b");
 }
 
 TEST(CurlWords, ATunnelAndInterimAnswersAreNotTheAnswer) {
-  const auto head = head_of(
+  const auto head = answer_head(
       "HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 401 No\r\n"
       "Content-Range: bytes x\r\n\r\n");
   ASSERT_TRUE(head);
@@ -69,10 +69,10 @@ TEST(CurlWords, ATunnelAndInterimAnswersAreNotTheAnswer) {
 
 TEST(CurlWords, WhatIsNoAnswer) {
   for (const char* text : {"<html>", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1\r\n\r\n"}) {
-    EXPECT_THROW((void)head_of(text), Error) << text;
+    EXPECT_THROW((void)answer_head(text), Error) << text;
   }
-  EXPECT_FALSE(head_of("HTTP/1.1 200 OK\r\n"));
-  EXPECT_THROW((void)head_of("HTTP/1.1 200 OK\r\nX: " + std::string(70'000, 'x')), Error);
+  EXPECT_FALSE(answer_head("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THROW((void)answer_head("HTTP/1.1 200 OK\r\nX: " + std::string(70'000, 'x')), Error);
 }
 
 TEST(CurlWords, WhatMayBeBetterNextTime) {

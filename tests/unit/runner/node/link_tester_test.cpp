@@ -19,12 +19,12 @@ using test::TestNode;
 
 const std::string kToken = "0123456789abcdef0123456789abcdef";
 
-LinkClock::time_point soon() { return LinkClock::now() + milliseconds(2000); }
+LinkClock::time_point knock_end() { return LinkClock::now() + milliseconds(2000); }
 
 LinkReached knock(LinkDoor& door, const LinkPeer& at, const std::string& token) {
   std::vector<LinkCaller> callers;
   callers.emplace_back("127.0.0.2", at, token, LinkCall{'c', 1, 1});
-  wait_for_callers(callers, door, soon());
+  wait_for_callers(callers, door, knock_end());
   return callers.front().reached();
 }
 

@@ -7,8 +7,6 @@
 namespace mlenv::job {
 namespace {
 
-using Kind = GpuChoice::Kind;
-
 std::string devices(const GpuChoice& choice) {
   std::string text;
   for (const CdiName& one : choice.devices) text += one.device + " ";
@@ -16,10 +14,10 @@ std::string devices(const GpuChoice& choice) {
 }
 
 TEST(NodeGpus, AreWhatTheWordSaysWhereNobodyHasGivenSome) {
-  EXPECT_EQ(node_choice("", {}).kind, Kind::none);
-  EXPECT_EQ(node_choice("none", {}).kind, Kind::none);
-  EXPECT_EQ(node_choice("auto", {}).kind, Kind::all);
-  EXPECT_EQ(node_choice("all", {}).kind, Kind::all);
+  EXPECT_EQ(node_choice("", {}).kind, GpuChoice::Kind::none);
+  EXPECT_EQ(node_choice("none", {}).kind, GpuChoice::Kind::none);
+  EXPECT_EQ(node_choice("auto", {}).kind, GpuChoice::Kind::all);
+  EXPECT_EQ(node_choice("all", {}).kind, GpuChoice::Kind::all);
   EXPECT_EQ(node_choice("3", {}).count, 3U);
   EXPECT_EQ(devices(node_choice("device=1,3", {})), "1 3 ");
 }
@@ -61,7 +59,7 @@ TEST(NodeGpus, AreNotMoreThanWereGiven) {
   };
   EXPECT_EQ(code("3", "0,1"), "no-device");
   EXPECT_EQ(code("all", ""), "no-device");
-  EXPECT_EQ(node_choice("auto", {{"SLURM_STEP_GPUS", ""}}).kind, Kind::none);
+  EXPECT_EQ(node_choice("auto", {{"SLURM_STEP_GPUS", ""}}).kind, GpuChoice::Kind::none);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace mlenv::job {
 namespace {
 
-const std::string kBlob = "sha256:" + std::string(64, 'a');
+const std::string kFetchedBlob = "sha256:" + std::string(64, 'a');
 constexpr std::uint64_t kSize = 2 * kPieceBytes + 5000;  // three pieces
 constexpr const char* kPartHead =
     R"(printf 'HTTP/1.1 206 Part\r\nContent-Range: bytes 1048576-2102151/2102152\r\n\r\n')";
@@ -26,7 +26,7 @@ class RegistryFetchesTest : public ::testing::Test {
   RegistryFetchesTest()
       : folder_(temporary_root()),
         fetches_({[this](const std::string& digest, std::uint64_t offset, std::string_view bytes) {
-                    EXPECT_EQ(digest, kBlob);
+                    EXPECT_EQ(digest, kFetchedBlob);
                     std::string& got = got_[offset / kPieceBytes];
                     EXPECT_EQ(offset % kPieceBytes, got.size());
                     got += bytes;
@@ -68,7 +68,7 @@ class RegistryFetchesTest : public ::testing::Test {
     ended_.clear();
     whole_.clear();
     got_.clear();
-    fetches_.fetch({kBlob, first, pieces}, kSize);
+    fetches_.fetch({kFetchedBlob, first, pieces}, kSize);
     while (ended_.empty() && !HasFatalFailure()) hear();
     return ended_.empty() ? RangeEnded{} : ended_.front();
   }
@@ -189,7 +189,7 @@ TEST_F(RegistryFetchesTest, WithoutCurl) {
 
 TEST_F(RegistryFetchesTest, NoCurlIsLeftOfWhatIsForgotten) {
   answer(std::string(kPartHead) + "; echo $$ >pid; head -c 100 blob; exec tail -f /dev/null");
-  fetches_.fetch({kBlob, 1, 2}, kSize);
+  fetches_.fetch({kFetchedBlob, 1, 2}, kSize);
   while (got_.empty() && !HasFatalFailure()) hear();
   const auto curl = static_cast<pid_t>(std::stol(read_file(at("pid"))));
   EXPECT_EQ(::kill(curl, 0), 0);

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kMarker = ".mlenv-storage-0123456789abcdef";
 
 /// So many answers.
-std::vector<std::string> heard(StorageTester& tester, std::size_t count) {
+std::vector<std::string> lines_heard(StorageTester& tester, std::size_t count) {
   constexpr int kPatience = 20'000;
   std::vector<std::string> lines;
   while (lines.size() < count) {
@@ -28,9 +28,9 @@ std::vector<std::string> heard(StorageTester& tester, std::size_t count) {
   return lines;
 }
 
-StorageAnswer asked(StorageTester& tester, const StorageRequest& request) {
+StorageAnswer asked_storage(StorageTester& tester, const StorageRequest& request) {
   tester.ask(render_storage_request(request));
-  const std::vector<std::string> lines = heard(tester, 1);
+  const std::vector<std::string> lines = lines_heard(tester, 1);
   return lines.empty() || lines.front().empty() ? StorageAnswer{}
                                                 : parse_storage_answer(lines.front());
 }
@@ -42,7 +42,7 @@ StorageRequest request(std::string_view what, const fs::path& place, bool writes
 TEST(StorageTesterTest, LooksAndLeavesNothing) {
   const TemporaryFolder folder{temporary_root()};
   StorageTester tester;
-  const StorageAnswer there = asked(tester, request(kStorageLook, folder.path()));
+  const StorageAnswer there = asked_storage(tester, request(kStorageLook, folder.path()));
   EXPECT_EQ(there.round, 3U);
   struct stat status {};
   ASSERT_EQ(::stat(folder.path().c_str(), &status), 0);
@@ -50,7 +50,7 @@ TEST(StorageTesterTest, LooksAndLeavesNothing) {
   EXPECT_EQ(there.sights.at(0).inode, status.st_ino);
   EXPECT_FALSE(there.sights.at(0).type.empty());
   EXPECT_TRUE(fs::is_empty(folder.path()));
-  const StorageAnswer absent = asked(tester, request(kStorageLook, folder.path() / "none"));
+  const StorageAnswer absent = asked_storage(tester, request(kStorageLook, folder.path() / "none"));
   EXPECT_EQ(absent.sights.at(0).problem, kStorageAbsent);
   EXPECT_EQ(absent.sights.at(0).said, "No such file or directory");
 }
@@ -59,7 +59,7 @@ TEST(StorageTesterTest, AFileIsLookedAtWhereItLies) {
   const TemporaryFolder folder{temporary_root()};
   write_file(folder.path() / "words", "a\n");
   StorageTester tester;
-  (void)asked(tester, request(kStorageLeave, folder.path() / "words"));
+  (void)asked_storage(tester, request(kStorageLeave, folder.path() / "words"));
   EXPECT_TRUE(fs::exists(folder.path() / kMarker));
 }
 
@@ -68,13 +68,13 @@ TEST(StorageTesterTest, ItsMarkersGoWithIt) {
   const fs::path marker = folder.path() / kMarker;
   {
     StorageTester first;
-    (void)asked(first, request(kStorageLeave, folder.path()));
+    (void)asked_storage(first, request(kStorageLeave, folder.path()));
     EXPECT_TRUE(fs::exists(marker));
     StorageTester other;
-    EXPECT_TRUE(asked(other, request(kStorageFind, folder.path())).sights.at(0).seen);
-    (void)asked(other, request(kStorageRemove, folder.path()));
+    EXPECT_TRUE(asked_storage(other, request(kStorageFind, folder.path())).sights.at(0).seen);
+    (void)asked_storage(other, request(kStorageRemove, folder.path()));
     EXPECT_FALSE(fs::exists(marker));
-    (void)asked(first, request(kStorageLeave, folder.path()));
+    (void)asked_storage(first, request(kStorageLeave, folder.path()));
   }
   EXPECT_FALSE(fs::exists(marker));
 }
@@ -83,8 +83,9 @@ TEST(StorageTesterTest, TellsWhatItCannotTakeAway) {
   const TemporaryFolder folder{temporary_root()};
   make_folders(folder.path() / kMarker / "within");  // unlink(2) takes no folder
   StorageTester tester;
-  EXPECT_NE(asked(tester, request(kStorageRemove, folder.path())).sights.at(0).problem, "");
-  const StorageAnswer none = asked(tester, request(kStorageRemove, folder.path() / kMarker));
+  EXPECT_NE(asked_storage(tester, request(kStorageRemove, folder.path())).sights.at(0).problem, "");
+  const StorageAnswer none =
+      asked_storage(tester, request(kStorageRemove, folder.path() / kMarker));
   EXPECT_EQ(none.sights.at(0).problem, "");
 }
 
@@ -93,7 +94,7 @@ TEST(StorageTesterTest, LooksNoLongerOnceSomethingElseIsAsked) {
   StorageTester tester;
   tester.ask(render_storage_request(request(kStorageFind, "/proc")));  // no disk of its own
   tester.ask(render_storage_request(request(kStorageLook, folder.path())));
-  const std::vector<std::string> answers = heard(tester, 2);
+  const std::vector<std::string> answers = lines_heard(tester, 2);
   EXPECT_FALSE(parse_storage_answer(answers.at(0)).sights.at(0).seen);
   EXPECT_EQ(parse_storage_answer(answers.at(1)).what, kStorageLook);
 }
@@ -105,7 +106,7 @@ TEST(StorageTesterTest, OldOnesOfOthersGoToo) {
   for (const fs::path& one : {old, fresh}) write_file(one, "");
   fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(2));
   StorageTester tester;
-  (void)asked(tester, request(kStorageLeave, folder.path()));
+  (void)asked_storage(tester, request(kStorageLeave, folder.path()));
   EXPECT_FALSE(fs::exists(old));
   EXPECT_TRUE(fs::exists(fresh));
 }
@@ -117,7 +118,7 @@ TEST(StorageTesterTest, NamesThatAreNoMarkersAreNotTouched) {
   StorageRequest remove = request(kStorageRemove, folder.path());
   for (const char* name : {"mine", ".mlenv-storage-/../mine"}) {
     remove.marker = name;
-    (void)asked(tester, remove);
+    (void)asked_storage(tester, remove);
   }
   EXPECT_TRUE(fs::exists(folder.path() / "mine"));
 }

@@ -4,11 +4,10 @@
 
 #include "base/process.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
 
 class CodeStateTest : public testing::Test {
  protected:
@@ -19,7 +18,7 @@ class CodeStateTest : public testing::Test {
     write_file(folder() / ".gitignore", "*.ckpt\n");
   }
   const fs::path& folder() const { return folder_.path(); }
-  void git(const Words& words) const {
+  void git(const Strings& words) const {
     Command command{Purpose{"test"}};
     command.argv = {"git", "-C", folder().string(), "-c", "user.name=a", "-c", "user.email=a@b"};
     command.argv.insert(command.argv.end(), words.begin(), words.end());
@@ -40,7 +39,7 @@ TEST_F(CodeStateTest, AnUntouchedCheckout) {
   ASSERT_TRUE(code.commit) << code.commit.source;
   EXPECT_EQ(code.commit->size(), 40U);
   EXPECT_EQ(code.branch.value, "main");
-  EXPECT_EQ(code.changed.value, Words{});
+  EXPECT_EQ(code.changed.value, Strings{});
   // sha256 of nothing
   EXPECT_EQ(code.changed_digest.value,
             "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -53,8 +52,8 @@ TEST_F(CodeStateTest, FilesBetweenTwoCommits) {
   write_file(folder() / "new file.py", "x\n");
   commit();
   const std::string second = *code_state(folder()).commit;
-  EXPECT_EQ(files_between(folder(), first, second).value, (Words{"new file.py", "train.py"}));
-  EXPECT_EQ(files_between(folder(), first, first).value, Words{});
+  EXPECT_EQ(files_between(folder(), first, second).value, (Strings{"new file.py", "train.py"}));
+  EXPECT_EQ(files_between(folder(), first, first).value, Strings{});
   // Of a record of somebody else: commits that are not here, and words that would be options.
   EXPECT_FALSE(files_between(folder(), first, std::string(40, 'a')));
   EXPECT_FALSE(files_between(folder(), first, "--output=/tmp/x"));
@@ -67,7 +66,7 @@ TEST_F(CodeStateTest, ChangesAreNamedAndTellApart) {
   write_file(folder() / "new file.py", "x\n");
   write_file(folder() / "model.ckpt", "ignored");
   const CodeState two = code_state(folder());
-  EXPECT_EQ(two.changed.value, (Words{"new file.py", "train.py"}));
+  EXPECT_EQ(two.changed.value, (Strings{"new file.py", "train.py"}));
   ASSERT_TRUE(two.changed_digest) << two.changed_digest.source;
   EXPECT_EQ(code_state(folder()), two);
   write_file(folder() / "train.py", "print(3)\n");
@@ -87,8 +86,8 @@ TEST_F(CodeStateTest, TheProjectAloneCounts) {
   write_file(folder() / "b/y.py", "1\n");
   commit();
   write_file(folder() / "b/y.py", "2\n");
-  EXPECT_EQ(code_state(folder() / "a").changed.value, Words{});
-  EXPECT_EQ(code_state(folder() / "b").changed.value, Words{"b/y.py"});
+  EXPECT_EQ(code_state(folder() / "a").changed.value, Strings{});
+  EXPECT_EQ(code_state(folder() / "b").changed.value, Strings{"b/y.py"});
 }
 
 TEST_F(CodeStateTest, WhatIsLeftOutDoesNotCount) {
@@ -127,7 +126,7 @@ TEST_F(CodeStateTest, ARepositoryWithoutCommit) {
   const CodeState code = code_state(folder());
   EXPECT_FALSE(code.commit);
   EXPECT_EQ(code.commit.source, "the repository has no commit");
-  EXPECT_EQ(code.changed.value, (Words{".gitignore", "train.py"}));
+  EXPECT_EQ(code.changed.value, (Strings{".gitignore", "train.py"}));
 }
 
 TEST_F(CodeStateTest, NothingItNamesIsRun) {
@@ -144,7 +143,7 @@ TEST_F(CodeStateTest, NothingItNamesIsRun) {
   git({"config", "filter.evil.required", "true"});
   write_file(folder() / "train.py", "print(2)\n");
   fs::remove(proof);
-  EXPECT_EQ(code_state(folder()).changed.value, Words{"train.py"});
+  EXPECT_EQ(code_state(folder()).changed.value, Strings{"train.py"});
   EXPECT_FALSE(fs::exists(proof));
 }
 

@@ -17,11 +17,10 @@
 #include "runner/record/git_repository.hpp"
 #include "tests/support/deep_tree.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
 
 class GitLayoutsTest : public testing::Test {
  protected:
@@ -32,7 +31,7 @@ class GitLayoutsTest : public testing::Test {
   fs::path project() const { return folder_.path() / "project"; }
   fs::path beside(const char* name) const { return folder_.path() / name; }
 
-  static std::string git(const fs::path& at, const Words& words) {
+  static std::string git(const fs::path& at, const Strings& words) {
     Command command{Purpose{"test"}};
     command.argv = {"git",
                     "-C",
@@ -48,9 +47,9 @@ class GitLayoutsTest : public testing::Test {
     EXPECT_EQ(ran.exit.code, 0) << ran.err;
     return std::move(ran.out);
   }
-  std::string git(const Words& words) const { return git(project(), words); }
-  void begin(const Words& more = {}) const {
-    Words words = {"init", "-q", "-b", "main"};
+  std::string git(const Strings& words) const { return git(project(), words); }
+  void begin(const Strings& more = {}) const {
+    Strings words = {"init", "-q", "-b", "main"};
     words.insert(words.end(), more.begin(), more.end());
     git(words);
     put("a.py", "1\n");
@@ -66,8 +65,8 @@ class GitLayoutsTest : public testing::Test {
     git({"commit", "-q", "-m", "x"});
   }
   /// What `git status` says, sorted.
-  static Words by_git(const fs::path& at) {
-    Words names;
+  static Strings by_git(const fs::path& at) {
+    Strings names;
     const std::string all =
         git(at, {"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"});
     for (const std::string_view one : split(all, '\0')) {
@@ -112,7 +111,7 @@ TEST_F(GitLayoutsTest, LinkedWorkTreesAndSeparateFolders) {
   write_file(beside("linked") / "a.py", "other\n");
   expect_as_git(beside("linked"));
   EXPECT_EQ(code_state(beside("linked")).branch.value, "linked");
-  EXPECT_EQ(code_state(project()).changed.value, Words{});
+  EXPECT_EQ(code_state(project()).changed.value, Strings{});
 
   fs::create_directory(beside("separate"));
   git(beside("separate"), {"init", "-q", "--separate-git-dir", beside("store.git").string()});
@@ -164,7 +163,7 @@ TEST_F(GitLayoutsTest, LineEndingsByAttributesAndSettings) {
   EXPECT_EQ(read_file(project() / "lib/b.py"), "2\r\n");
   fs::last_write_time(project() / "lib/b.py",
                       fs::file_time_type::clock::now() - std::chrono::hours(1));
-  EXPECT_EQ(code_state(project()).changed.value, Words{});
+  EXPECT_EQ(code_state(project()).changed.value, Strings{});
   expect_as_git(project());
 }
 
@@ -188,7 +187,7 @@ TEST_F(GitLayoutsTest, SubmodulesCountAsGitHasIt) {
   put("quiet/s", "4");
   remove_tree(project() / "gone");
   expect_as_git(project());
-  EXPECT_EQ(code_state(project()).changed.value, (Words{"dirty", "gone", "moved", "new"}));
+  EXPECT_EQ(code_state(project()).changed.value, (Strings{"dirty", "gone", "moved", "new"}));
   git({"add", "moved"});
   expect_as_git(project());
   expect_as_git(project() / "dirty");
@@ -205,26 +204,27 @@ TEST_F(GitLayoutsTest, FilesOfLfsAreWhatTheirPointersSay) {
   put(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
   commit();
   put("model.bin", content);  // as `git lfs` leaves it
-  EXPECT_EQ(code_state(project()).changed.value, Words{});
+  EXPECT_EQ(code_state(project()).changed.value, Strings{});
   put("model.bin", std::string(5000, 'v'));
-  EXPECT_EQ(code_state(project()).changed.value, Words{"model.bin"});
+  EXPECT_EQ(code_state(project()).changed.value, Strings{"model.bin"});
   put("model.bin", "less");
-  EXPECT_EQ(code_state(project()).changed.value, Words{"model.bin"});
+  EXPECT_EQ(code_state(project()).changed.value, Strings{"model.bin"});
 }
 
 TEST_F(GitLayoutsTest, FilesOfOtherFiltersCountByTheirTimes) {
   begin();
   put(".gitattributes", "*.nb filter=strip\n");
-  const Words filter = {"-c", "filter.strip.clean=sed s/out//", "-c", "filter.strip.required=true"};
+  const Strings filter = {"-c", "filter.strip.clean=sed s/out//", "-c",
+                          "filter.strip.required=true"};
   put("x.nb", "in out\n");
-  for (const Words& words : {Words{"add", "-A"}, Words{"commit", "-qm", "nb"}}) {
-    Words all = filter;
+  for (const Strings& words : {Strings{"add", "-A"}, Strings{"commit", "-qm", "nb"}}) {
+    Strings all = filter;
     all.insert(all.end(), words.begin(), words.end());
     git(all);
   }
-  EXPECT_EQ(code_state(project()).changed.value, Words{});
+  EXPECT_EQ(code_state(project()).changed.value, Strings{});
   put("x.nb", "other out, longer\n");
-  EXPECT_EQ(code_state(project()).changed.value, Words{"x.nb"});
+  EXPECT_EQ(code_state(project()).changed.value, Strings{"x.nb"});
 }
 
 TEST_F(GitLayoutsTest, NothingOfASubmoduleIsRun) {
@@ -250,7 +250,7 @@ TEST_F(GitLayoutsTest, NothingOfASubmoduleIsRun) {
   fs::remove(beside("ran"));
   const CodeState code = code_state(project());
   EXPECT_FALSE(ran()) << read_file(beside("ran"));
-  EXPECT_EQ(code.changed.value, (Words{"included", "sub"}));
+  EXPECT_EQ(code.changed.value, (Strings{"included", "sub"}));
 }
 
 TEST_F(GitLayoutsTest, HooksAndIncludedSettingsRunNothing) {
@@ -269,7 +269,7 @@ TEST_F(GitLayoutsTest, HooksAndIncludedSettingsRunNothing) {
   put(".gitattributes", "* filter=evil\n");
   put("a.py", "2\n");
   fs::remove(beside("ran"));
-  EXPECT_EQ(code_state(project()).changed.value, (Words{".gitattributes", "a.py"}));
+  EXPECT_EQ(code_state(project()).changed.value, (Strings{".gitattributes", "a.py"}));
   const std::string commit_name{trim(git({"rev-parse", "HEAD"}))};
   fs::remove(beside("ran"));
   fs::create_directory(beside("out"));

@@ -6,11 +6,10 @@
 #include "runner/record/record_files.hpp"
 #include "runner/record/run_order.hpp"
 #include "runner/record/run_recorder.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
 
 RunStart start_named(const std::string& id) {
   RunStart start;
@@ -51,7 +50,7 @@ RunEnd end_with(std::uint64_t code, std::optional<std::uint64_t> signal = std::n
 }
 
 TEST_F(RunRecordsTest, AFolderThatIsNotThereHoldsNone) {
-  EXPECT_EQ(records().ids(), Words{});
+  EXPECT_EQ(records().ids(), Strings{});
   EXPECT_THROW((void)records().find("last"), Error);
 }
 
@@ -77,7 +76,7 @@ TEST_F(RunRecordsTest, StatesFollowTheEndAndTheLock) {
   write_file(folder / kEndFile, "{ cut off");
   EXPECT_EQ(all.read("20260301-120000-0fa4f1").state, "lost");
   EXPECT_TRUE(all.remove("20260301-120000-0fa4f1"));
-  EXPECT_EQ(all.ids(), Words{});
+  EXPECT_EQ(all.ids(), Strings{});
 }
 
 TEST_F(RunRecordsTest, ARunIsFoundByPartsOfItsId) {
@@ -140,7 +139,7 @@ TEST_F(RunRecordsTest, AWrongClockSpoilsTheOrderOfNoLaterRun) {
 TEST_F(RunRecordsTest, WhatIsNoRecordByItsNameIsNone) {
   (void)make("20260301-120000-0fa4f1");
   (void)make("experiments");
-  EXPECT_EQ(records().ids(), Words{"20260301-120000-0fa4f1"});
+  EXPECT_EQ(records().ids(), Strings{"20260301-120000-0fa4f1"});
 }
 
 TEST_F(RunRecordsTest, NothingIsWrittenToRead) {
@@ -152,7 +151,7 @@ TEST_F(RunRecordsTest, NothingIsWrittenToRead) {
 
 TEST_F(RunRecordsTest, WhatAKilledMlenvLeftUnfinishedGoes) {
   const fs::path folder = make(".new-0123456789ab");
-  EXPECT_EQ(records().ids(), Words{});
+  EXPECT_EQ(records().ids(), Strings{});
   {
     const auto held = FileLock::attempt(folder / kHeldFile, FileLock::Mode::exclusive);
     records().sweep();
@@ -182,9 +181,9 @@ TEST_F(RunRecordsTest, ARecordIsGoneOnWithOnceNobodyHoldsIt) {
     const RunRecord record = records().read(id);
     EXPECT_EQ(record.state, "running");
     EXPECT_EQ(record.start.started, "2026-03-01T12:00:00.250Z");
-    EXPECT_EQ(record.start.argv, (Words{"python", "train.py"}));
+    EXPECT_EQ(record.start.argv, (Strings{"python", "train.py"}));
     ASSERT_TRUE(record.start.launch);
-    EXPECT_EQ(record.start.launch->offered, Words{"n7"});
+    EXPECT_EQ(record.start.launch->offered, Strings{"n7"});
     recorder.ended({});
   }
   const RunRecord record = records().read(id);

@@ -1,11 +1,10 @@
 #include "runner/record/secrets.hpp"
 
 #include <gtest/gtest.h>
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
-
-using Words = std::vector<std::string>;
 
 TEST(SecretNames, AreToldByTheirWords) {
   for (const char* name : {"HF_TOKEN",
@@ -43,15 +42,16 @@ TEST(SecretNames, AreToldByTheirWords) {
 TEST(Secrets, ArgumentsLoseThem) {
   EXPECT_EQ(without_secrets({"train.py", "--hf-token", "hf_abc", "--lr=0.1", "--api-key=xyz",
                              "PASSWORD=pw", "--password", "--epochs", "3"}),
-            (Words{"train.py", "--hf-token", "***", "--lr=0.1", "--api-key=***", "PASSWORD=***",
-                   "--password", "--epochs", "3"}));
-  EXPECT_EQ(without_secrets({"get_token.py", "token", "x"}), (Words{"get_token.py", "token", "x"}));
+            (Strings{"train.py", "--hf-token", "***", "--lr=0.1", "--api-key=***", "PASSWORD=***",
+                     "--password", "--epochs", "3"}));
+  EXPECT_EQ(without_secrets({"get_token.py", "token", "x"}),
+            (Strings{"get_token.py", "token", "x"}));
   EXPECT_EQ(
       without_secrets({"--token", "-abc", "curl", "-H", "Authorization: Basic abc", "bearer x"}),
-      (Words{"--token", "***", "curl", "-H", "Authorization: ***", "bearer ***"}));
-  EXPECT_EQ(without_secrets({"https://me:pa,s'\"<`>s@h/x"}), (Words{"https://***@h/x"}));
+      (Strings{"--token", "***", "curl", "-H", "Authorization: ***", "bearer ***"}));
+  EXPECT_EQ(without_secrets({"https://me:pa,s'\"<`>s@h/x"}), (Strings{"https://***@h/x"}));
   EXPECT_EQ(without_secrets({"sh", "-c", "curl https://u:p@h/"}),
-            (Words{"sh", "-c", "curl https://***@h/"}));
+            (Strings{"sh", "-c", "curl https://***@h/"}));
 }
 
 }  // namespace

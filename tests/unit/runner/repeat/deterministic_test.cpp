@@ -5,22 +5,21 @@
 #include <gtest/gtest.h>
 
 #include "runner/local/job.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
 
-using Words = std::vector<std::string>;
-
 class Deterministic : public testing::Test {
  protected:
   /// The job's variables once `run` is deterministic.
-  Words environment(LocalRun run, const Variables& caller = {}) {
+  Strings environment(LocalRun run, const Variables& caller = {}) {
     run.scratch = scratch_.path();
     make_deterministic(run, 7, caller);
     mounts_ = run.mounts;
     return job_environment(run, {}, caller, "/root");
   }
-  static bool has(const Words& words, const std::string& word) {
+  static bool has(const Strings& words, const std::string& word) {
     return std::find(words.begin(), words.end(), word) != words.end();
   }
 
@@ -32,7 +31,7 @@ TEST_F(Deterministic, LiesOverTheImageAndUnderThePerson) {
   LocalRun run;
   run.config.env = {"OMP_NUM_THREADS=64", "PYTHONHASHSEED=random"};
   run.env = {"OMP_NUM_THREADS=2", "NCCL_ALGO"};
-  const Words words = environment(run, {{"NCCL_ALGO", "Tree"}});
+  const Strings words = environment(run, {{"NCCL_ALGO", "Tree"}});
   EXPECT_TRUE(has(words, "OMP_NUM_THREADS=2"));
   EXPECT_TRUE(has(words, "PYTHONHASHSEED=0"));
   EXPECT_TRUE(has(words, "NCCL_ALGO=Tree"));
@@ -62,7 +61,7 @@ TEST_F(Deterministic, ThePythonFileComesFirst) {
 }
 
 TEST(DeterministicVariables, AreSortedSoThatARecordReads) {
-  const Words words = deterministic_variables(0);
+  const Strings words = deterministic_variables(0);
   EXPECT_TRUE(std::is_sorted(words.begin(), words.end()));
 }
 

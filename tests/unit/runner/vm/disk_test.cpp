@@ -17,12 +17,12 @@
 namespace mlenv::test {
 namespace {
 
-constexpr std::chrono::seconds kLong{600};
+constexpr std::chrono::seconds kLongMaking{600};
 
 Captured run(std::vector<std::string> argv) {
   Command command{Purpose{"test"}};
   command.argv = std::move(argv);
-  return run_captured(std::move(command), kLong);
+  return run_captured(std::move(command), kLongMaking);
 }
 std::string debugfs(const fs::path& disk, const std::string& request) {
   return run({"/sbin/debugfs", "-R", request, disk.string()}).out;

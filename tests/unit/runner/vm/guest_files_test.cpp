@@ -17,7 +17,7 @@ namespace mlenv {
 namespace {
 
 /// What `call` ends with in a process that has lost its rights: 0, or errno.
-int refused(const std::function<int()>& call) {
+int call_refusal(const std::function<int()>& call) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     // As in a user namespace, where mlenv is root: filters are for who can gain no rights.
@@ -36,20 +36,23 @@ TEST(GuestFiles, NoneGivesAnotherUsersRights) {
   const std::string file = (folder.path() / "file").string();
   const std::string other = (folder.path() / "new").string();
   write_file(file, "");
-  EXPECT_EQ(refused([&] { return ::chmod(file.c_str(), 04755); }), EPERM);
-  EXPECT_EQ(refused([&] { return ::fchmodat(AT_FDCWD, file.c_str(), 06755, 0); }), EPERM);
-  EXPECT_EQ(refused([&] {
+  EXPECT_EQ(call_refusal([&] { return ::chmod(file.c_str(), 04755); }), EPERM);
+  EXPECT_EQ(call_refusal([&] { return ::fchmodat(AT_FDCWD, file.c_str(), 06755, 0); }), EPERM);
+  EXPECT_EQ(call_refusal([&] {
               const Fd fd = open_file(file, O_RDONLY);
               return ::fchmod(fd.get(), S_ISUID | 0700);
             }),
             EPERM);
-  EXPECT_EQ(refused([&] { return ::open(other.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 04755); }),
+  EXPECT_EQ(
+      call_refusal([&] { return ::open(other.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 04755); }),
+      EPERM);
+  EXPECT_EQ(
+      call_refusal([&] { return ::open(other.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 02755); }),
+      EPERM);
+  EXPECT_EQ(call_refusal([&] { return ::mknod(other.c_str(), S_IFREG | S_ISUID | 0755, 0); }),
             EPERM);
-  EXPECT_EQ(refused([&] { return ::open(other.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 02755); }),
-            EPERM);
-  EXPECT_EQ(refused([&] { return ::mknod(other.c_str(), S_IFREG | S_ISUID | 0755, 0); }), EPERM);
-  EXPECT_EQ(refused([&] { return ::mknod(other.c_str(), S_IFCHR | 0666, 0x103); }), EPERM);
-  EXPECT_EQ(refused([&] { return ::mknod(other.c_str(), S_IFBLK | 0666, 0x700); }), EPERM);
+  EXPECT_EQ(call_refusal([&] { return ::mknod(other.c_str(), S_IFCHR | 0666, 0x103); }), EPERM);
+  EXPECT_EQ(call_refusal([&] { return ::mknod(other.c_str(), S_IFBLK | 0666, 0x700); }), EPERM);
   EXPECT_FALSE(fs::exists(other));
   struct stat status {};
   ASSERT_EQ(::stat(file.c_str(), &status), 0);
@@ -60,13 +63,14 @@ TEST(GuestFiles, OrdinaryOnesAreMade) {
   const TemporaryFolder folder{temporary_root()};
   const std::string file = (folder.path() / "file").string();
   write_file(file, "");
-  EXPECT_EQ(refused([&] { return ::chmod(file.c_str(), 0755); }), 0);
-  EXPECT_EQ(
-      refused([&] { return ::open((file + "-1").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644); }),
-      0);
-  EXPECT_EQ(refused([&] { return ::mkdir((file + "-2").c_str(), 01777); }), 0);
-  EXPECT_EQ(refused([&] { return ::mknod((file + "-3").c_str(), S_IFIFO | 0644, 0); }), 0);
-  EXPECT_EQ(refused([&] { return ::mknod((file + "-4").c_str(), S_IFSOCK | 0644, 0); }), 0);
+  EXPECT_EQ(call_refusal([&] { return ::chmod(file.c_str(), 0755); }), 0);
+  EXPECT_EQ(call_refusal([&] {
+              return ::open((file + "-1").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+            }),
+            0);
+  EXPECT_EQ(call_refusal([&] { return ::mkdir((file + "-2").c_str(), 01777); }), 0);
+  EXPECT_EQ(call_refusal([&] { return ::mknod((file + "-3").c_str(), S_IFIFO | 0644, 0); }), 0);
+  EXPECT_EQ(call_refusal([&] { return ::mknod((file + "-4").c_str(), S_IFSOCK | 0644, 0); }), 0);
 }
 
 TEST(GuestFiles, SetGroupIdIsLeftOutOfRootsModes) {
@@ -77,7 +81,7 @@ TEST(GuestFiles, SetGroupIdIsLeftOutOfRootsModes) {
   write_file(file, "");
   // As what QEMU is for it: started, so that it has what the bounding set leaves.
   const std::string words = "chmod 2755 " + file + " && mkdir -m 0777 " + made;
-  EXPECT_EQ(refused([&] {
+  EXPECT_EQ(call_refusal([&] {
               const StartedWithoutGroups lesser;
               ::execl("/bin/sh", "sh", "-c", words.c_str(), nullptr);
               return -1;

@@ -17,7 +17,7 @@
 namespace mlenv::test {
 namespace {
 
-constexpr std::chrono::milliseconds kLong{600'000};
+constexpr std::chrono::milliseconds kLongWait{600'000};
 constexpr std::chrono::milliseconds kShort{150};
 
 /// Signals of this process that wait, as a run's stage has them; none is left.
@@ -49,21 +49,21 @@ TEST(GuestWait, EndsWithAnAnswerOrTheGuest) {
   Pipe answer = make_pipe();
   Pipe qemu = make_pipe();
   GuestWait wait{answer.read_end.get(), {qemu.read_end.get(), -1}, {}, kShort};
-  EXPECT_EQ(wait_for_guest(wait), Heard::nothing);
-  wait.patience = kLong;
+  EXPECT_EQ(wait_for_guest(wait), mlenv::Heard::nothing);
+  wait.patience = kLongWait;
   qemu.write_end.reset();
-  EXPECT_EQ(wait_for_guest(wait), Heard::end);
+  EXPECT_EQ(wait_for_guest(wait), mlenv::Heard::end);
   // What it said before that still counts.
   ASSERT_EQ(write_quietly(answer.write_end.get(), "x"), 1);
-  EXPECT_EQ(wait_for_guest(wait), Heard::answer);
+  EXPECT_EQ(wait_for_guest(wait), mlenv::Heard::answer);
 }
 
 TEST(GuestWait, EndsWhenNobodyWantsTheRunAnyMore) {
   const Pipe answer = make_pipe();
   Pipe mlenv = make_pipe();
-  const GuestWait wait{answer.read_end.get(), {-1, -1}, {mlenv.read_end.get(), -1}, kLong};
+  const GuestWait wait{answer.read_end.get(), {-1, -1}, {mlenv.read_end.get(), -1}, kLongWait};
   mlenv.write_end.reset();
-  EXPECT_EQ(wait_for_guest(wait), Heard::nobody_waits);
+  EXPECT_EQ(wait_for_guest(wait), mlenv::Heard::nobody_waits);
 }
 
 TEST(GuestWait, EndsByASignalThatEndsPrograms) {
@@ -72,10 +72,10 @@ TEST(GuestWait, EndsByASignalThatEndsPrograms) {
   GuestWait wait{answer.read_end.get(), {-1, -1}, {-1, signals.fd()}, kShort};
   EXPECT_EQ(waiting_end_signal(), 0);
   ASSERT_EQ(std::raise(SIGUSR1), 0);
-  EXPECT_EQ(wait_for_guest(wait), Heard::nothing);
-  wait.patience = kLong;
+  EXPECT_EQ(wait_for_guest(wait), mlenv::Heard::nothing);
+  wait.patience = kLongWait;
   ASSERT_EQ(std::raise(SIGINT), 0);
-  EXPECT_EQ(wait_for_guest(wait), Heard::signal);
+  EXPECT_EQ(wait_for_guest(wait), mlenv::Heard::signal);
   EXPECT_EQ(waiting_end_signal(), SIGINT);
   // Both wait on, for the command.
   signalfd_siginfo info{};

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "recipes/text.hpp"
 #include "runner/vm/accelerator.hpp"
 #include "runner/vm/initial_disk.hpp"
 #include "runner/vm/kernel.hpp"
@@ -96,10 +97,6 @@ std::string words_of(const QemuMachine& machine) {
   for (const std::string& word : qemu_words(machine)) text += word + " ";
   return text;
 }
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(Qemu, Words) {
   QemuMachine machine;
   machine.spec.qemu = "/q";
@@ -108,23 +105,23 @@ TEST(Qemu, Words) {
   machine.spec.memory_bytes = std::uint64_t{1} << 30U;
   machine.ports = {{"127.0.0.1", 8080, 80, "tcp"}};
   const std::string words = words_of(machine);
-  EXPECT_TRUE(has(words, "-machine q35"));
-  EXPECT_TRUE(has(words, "-accel tcg -cpu max -smp 2 -m 1024M"));
-  EXPECT_TRUE(has(words, "file.filename=/a,,b"));
-  EXPECT_TRUE(has(words, "-add-fd fd=4,set=1"));
-  EXPECT_TRUE(has(words, "drive=scratch,werror=report"));
-  EXPECT_TRUE(has(words, "hostfwd=tcp:127.0.0.1:8080-:80"));
-  EXPECT_TRUE(has(words, "virtio-net-pci"));
-  EXPECT_TRUE(has(words, "security_model=passthrough"));
+  EXPECT_TRUE(says(words, "-machine q35"));
+  EXPECT_TRUE(says(words, "-accel tcg -cpu max -smp 2 -m 1024M"));
+  EXPECT_TRUE(says(words, "file.filename=/a,,b"));
+  EXPECT_TRUE(says(words, "-add-fd fd=4,set=1"));
+  EXPECT_TRUE(says(words, "drive=scratch,werror=report"));
+  EXPECT_TRUE(says(words, "hostfwd=tcp:127.0.0.1:8080-:80"));
+  EXPECT_TRUE(says(words, "virtio-net-pci"));
+  EXPECT_TRUE(says(words, "security_model=passthrough"));
   machine.has_network = false;
   machine.owners_kept = false;
   machine.accelerator = Accelerator::kvm;
   const std::string other = words_of(machine);
-  EXPECT_TRUE(has(other, "-accel kvm -cpu host"));
-  EXPECT_TRUE(has(words, "tsc=unstable"));
-  EXPECT_FALSE(has(other, "tsc=unstable"));
-  EXPECT_TRUE(has(other, "security_model=none"));
-  EXPECT_FALSE(has(other, "-netdev"));
+  EXPECT_TRUE(says(other, "-accel kvm -cpu host"));
+  EXPECT_TRUE(says(words, "tsc=unstable"));
+  EXPECT_FALSE(says(other, "tsc=unstable"));
+  EXPECT_TRUE(says(other, "security_model=none"));
+  EXPECT_FALSE(says(other, "-netdev"));
 }
 
 TEST(Accelerator, IsChosenByWhatIsKnown) {

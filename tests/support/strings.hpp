@@ -1,0 +1,9 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace mlenv {
+
+using Strings = std::vector<std::string>;
+
+}  // namespace mlenv
