@@ -309,14 +309,4 @@ Outcome Pool::solve(const Job& job) const {
   return outcome;
 }
 
-int compare_versions(std::string_view a, std::string_view b) {
-  static const PoolHandle pool = [] {
-    PoolHandle made{pool_create()};
-    pool_setdisttype(made.get(), DISTTYPE_DEB);
-    return made;
-  }();
-  return pool_evrcmp_str(pool.get(), std::string(a).c_str(), std::string(b).c_str(),
-                         EVRCMP_COMPARE);
-}
-
 }  // namespace mlenv::solv
