@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What can go wrong with ranks of a job, on three nodes, by engine local and ssh: whichever it is, the
 # rank that failed first is named first, the status is the documented one, and neither a process nor a
-# mount, namespace, control group, port, socket or temporary file is left on any node.
+# mount, namespace, control group, port, socket or temporary file is left on any node. Each by one of the engines;
+# with MLENV_TEST_LONG=1 by both, and jobs-faults-slurm.sh has Slurm.
 # shellcheck disable=SC2016 # what stands in single quotes is for others
 set -euo pipefail
 # shellcheck source=tests/lib.sh
@@ -56,6 +57,9 @@ status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 open(sys.argv[1], "w").write(str(status))
 PYTHON
 
+# by ENGINE: whether what follows is for the one that is used now, or for all.
+by() { [ "$MLENV_TEST_LONG" = 1 ] || [ "$engine" = "$1" ]; }
+
 for engine in ssh local; do
   engine "$engine"
   note "$engine: all is well"
@@ -64,39 +68,58 @@ for engine in ssh local; do
   if [ "$engine" = ssh ]; then note_census; fi
   nothing_left "a job that does well"
 
-  note "$engine: a rank exits 1"
-  ends 1 "rank 1 on ${names[1]} ended with status 1" small -- python fault.py exit
-  said '^    rank one gives up$'
-  note "$engine: a rank segfaults"
-  ends 139 "rank 1 on ${names[1]} was ended by signal 11 \(SIGSEGV\)" small -- python fault.py segv
-  note "$engine: a rank wants more memory than it may have"
-  ends 137 "rank 1 on ${names[1]} was killed for want of memory" --memory 64m small -- python fault.py memory
-  note "$engine: a rank cannot import a module"
-  ends 1 "rank 1 on ${names[1]} ended with status 1" small -- python fault.py import
-  said '^    ModuleNotFoundError: No module named .nothing_of_that_name'
-  note "$engine: a command that is not there"
-  ends 127 'rank [0-2] on .* (could not be run|ended with status 127)' small -- no-such-program
-  said 'no-such-program'
-  note "$engine: a port that another rank of the node has"
-  ends 1 'rank [0-5] on .* ended with status 1' --ranks-per-node 2 small -- python fault.py taken
-  said '^    OSError: .*Address already in use'
-  note "$engine: ranks hang, and the job has a deadline"
-  ends 124 "the job.s deadline of 3 s is over" --timeout 3s --stop-timeout 1s small -- sh -c 'trap "" TERM; sleep 600'
-  note "$engine: a rank ends, and leaves a child behind that holds its output"
-  ends 0 '' --timeout 60s small -- sh -c 'sleep 7781 & exit 0'
-
-  note "$engine: the controller is killed"
-  begun small -- sh -c "trap '' TERM HUP; $waits"
-  on head pkill -9 -f -- "[r]un --nodes 3 --engine $engine"
-  # Its own unfinished work goes when its store is next used.
-  wait "$running" || true
-  on_head "$MLENV" inspect small >"$work/runs"
-  nothing_left "the controller was killed, by $engine"
-  equal "$engine: its record" lost "$(on_head "$MLENV" --json runs show last | jq -r .state)"
-  note "$engine: its terminal hangs up"
-  rm -f "$work/shared"/*
-  on_head env work="$work" python3 hang_up.py "$work/status" \
-    "$MLENV" run --nodes 3 "${engine_words[@]}" -v "$work/shared:/shared" small -- sh -c "$waits" </dev/null >"$work/out" 2>"$work/err"
-  equal "$engine: status" 129 "$(cat "$work/status")"
-  nothing_left "a terminal that hung up, by $engine"
+  if by ssh; then
+    note "$engine: a rank exits 1"
+    ends 1 "rank 1 on ${names[1]} ended with status 1" small -- python fault.py exit
+    said '^    rank one gives up$'
+  fi
+  if by local; then
+    note "$engine: a rank segfaults"
+    ends 139 "rank 1 on ${names[1]} was ended by signal 11 \(SIGSEGV\)" small -- python fault.py segv
+  fi
+  if by ssh; then
+    note "$engine: a rank wants more memory than it may have"
+    ends 137 "rank 1 on ${names[1]} was killed for want of memory" --memory 64m small -- python fault.py memory
+  fi
+  if by local; then
+    note "$engine: a rank cannot import a module"
+    ends 1 "rank 1 on ${names[1]} ended with status 1" small -- python fault.py import
+    said '^    ModuleNotFoundError: No module named .nothing_of_that_name'
+  fi
+  if by ssh; then
+    note "$engine: a command that is not there"
+    ends 127 'rank [0-2] on .* (could not be run|ended with status 127)' small -- no-such-program
+    said 'no-such-program'
+  fi
+  if by local; then
+    note "$engine: a port that another rank of the node has"
+    ends 1 'rank [0-5] on .* ended with status 1' --ranks-per-node 2 small -- python fault.py taken
+    said '^    OSError: .*Address already in use'
+  fi
+  if by ssh; then
+    note "$engine: ranks hang, and the job has a deadline"
+    ends 124 "the job.s deadline of 3 s is over" --timeout 3s --stop-timeout 1s small -- sh -c 'trap "" TERM; sleep 600'
+  fi
+  if by local; then
+    note "$engine: a rank ends, and leaves a child behind that holds its output"
+    ends 0 '' --timeout 60s small -- sh -c 'sleep 7781 & exit 0'
+  fi
+  if by ssh; then
+    note "$engine: the controller is killed"
+    begun small -- sh -c "trap '' TERM HUP; $waits"
+    on head pkill -9 -f -- "[r]un --nodes 3 --engine $engine"
+    # Its own unfinished work goes when its store is next used.
+    wait "$running" || true
+    on_head "$MLENV" inspect small >"$work/runs"
+    nothing_left "the controller was killed, by $engine"
+    equal "$engine: its record" lost "$(on_head "$MLENV" --json runs show last | jq -r .state)"
+  fi
+  if by local; then
+    note "$engine: its terminal hangs up"
+    rm -f "$work/shared"/*
+    on_head env work="$work" python3 hang_up.py "$work/status" \
+      "$MLENV" run --nodes 3 "${engine_words[@]}" -v "$work/shared:/shared" small -- sh -c "$waits" </dev/null >"$work/out" 2>"$work/err"
+    equal "$engine: status" 129 "$(cat "$work/status")"
+    nothing_left "a terminal that hung up, by $engine"
+  fi
 done

@@ -8,13 +8,11 @@ faults_bed() {
   need runc jq python3 git ss
   need_node_agent
   group_of_its_own
-  small_recipe "$work/small.yaml" six
-  base_store
-  build_digest "$work/small.yaml" >/dev/null
+  small_tree
   mkdir -p "$work/project" "$work/shared"
   nodes_up 3
+  nodes_have_small
 }
-
 
 # engine NAME: the one that `job` uses from now on.
 # shellcheck disable=SC2034 # names: for the tests

@@ -6,6 +6,7 @@
 #   with_slurm         munge, slurmctld on `head`, slurmd on the others; all idle
 #   on NODE COMMAND…   there, as root, with an environment of its own
 #   power_cut NODE     without a last word; power_on NODE: it boots again, the same to its peers
+#   nodes_have_small   after small_store or small_tree: each has that image in a store of its own
 #   shape NODE RATE    its link both ways, as tc(8) writes rates; `off`
 # A node has namespaces of its own of network, mounts, host name, processes and IPC, a private /run,
 # /tmp and /root, and eth0 in 10.77.0.0/24 on a bridge in a namespace without any other use. Nothing
@@ -114,6 +115,22 @@ shape() {
   [ "$rate" != off ] || return 0
   in_switch tc qdisc add dev "$port" root tbf rate "$rate" burst 64kb limit 2mb
   on "$name" tc qdisc add dev eth0 root tbf rate "$rate" burst 64kb limit 2mb
+}
+
+# nodes_have_small: what a job would else send there and unpack, which jobs-copy.sh and nodes-ssh.sh are about. Their
+# trees are hard links to those that tests share: no test changes anything in one.
+nodes_have_small() {
+  local name to from=$MLENV_TEST_SHARED/small
+  for name in "${bed_nodes[@]}"; do
+    [ "$name" != head ] || continue
+    to=$bed/$name/root/.local/share/mlenv
+    mkdir -p "$to/trees"
+    find "$from" -mindepth 1 -maxdepth 1 ! -name trees -exec cp -a --reflink=auto -t "$to" {} +
+    if ! cp -al "$from/trees/." "$to/trees" 2>/dev/null; then # on another disk
+      rm -rf "$to/trees"
+      mkdir "$to/trees"
+    fi
+  done
 }
 
 # with_ssh: `head` reaches every node as root by a key; each has a host key of its own.

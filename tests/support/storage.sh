@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2164 # of nodes.sh; the test has set -e
 # Shared storage of a test bed's nodes, for e2e tests: after nodes_up and with_ssh,
 #   . "$root/tests/support/storage.sh"
-# `small` is built; $work/shared is the storage `scratch`, at $place on each node, if the test says so:
+# the store is small_tree's; $work/shared is the storage `scratch`, at $place on each node, if the test says so:
 #   mount_on NODE      it is there
 #   storage_is WORDS   `storage:` of the site's config.yaml, which on_head heeds
 #   said TEXT          mlenv said so
@@ -11,8 +11,6 @@
 place=/tmp/scratch
 mkdir -p "$work/project" "$work/shared/bert" "$work/site/mlenv"
 cd "$work/project"
-small_recipe small.yaml six
-build_digest small.yaml >/dev/null
 for node in "${bed_nodes[@]}"; do on "$node" mkdir -p "$place/bert"; done
 
 mount_on() { on "$1" mount --bind "$work/shared" "$place"; }
