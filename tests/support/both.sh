@@ -1,10 +1,11 @@
 # shellcheck shell=bash disable=SC2154  # $work and $root are those of lib.sh
 # Sourced by tests/e2e/hostile-*.sh after lib.sh: the whole scenario is run by an ordinary user first, who may become
 # nobody else, and then goes on as it is. $who is `root` or `user`, for what only one of them can see.
-# With `beside=1` before, the user's goes on beside it, until `both_done`.
+# With `beside=1` before, the user's goes on beside it, until `both_done`. With `long_both=1` before, where nothing depends
+# on who it is, only `--long` has the user's.
 who=root
 both_done() {
-  [ "$who" = root ] && [ -n "${beside:-}" ] || return 0
+  [ -n "${user_pid:-}" ] || return 0
   local status=0
   wait "$user_pid" || status=$?
   sed 's/^/(user) /' "$work/user.log"
@@ -15,7 +16,10 @@ as_the_user() {
     bash "$work/checkout/tests/e2e/$(basename "$0")"
 }
 if [ -n "${MLENV_TEST_ORDINARY:-}" ] || [ "$(id -u)" -ne 0 ]; then
+  # shellcheck disable=SC2034  # for the scenario
   who=user
+elif [ "$MLENV_TEST_LONG/${long_both:-}" = 0/1 ]; then
+  note "as root; with --long as an ordinary user, too"
 else
   make_user
   # The checkout may lie where only root can look, and so may what lies beside the programs.
