@@ -2,11 +2,11 @@
 # GPUs that mlenv describes by itself, and GPUs as NVIDIA's container toolkit describes them (its own
 # generator and hooks, built here): a container sees the same. The hosts are recorded ones, stood up
 # in mounts of their own: device nodes, /proc and /sys of the driver, libraries by its names, whose
-# code does nothing.
+# code does nothing. All hosts, and each by every way to choose GPUs, with --long.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-need runc jq gcc unshare
+need runc jq gcc ld unshare
 need_root
 [ ! -e /dev/nvidiactl ] || skip "this machine has NVIDIA's driver, which this test stands in for"
 tools=$XDG_CACHE_HOME/bin/cdi-$(cat "$root"/tests/support/cdi_oracle/* | sha256sum | cut -c1-12)
@@ -22,14 +22,13 @@ if [ ! -x "$tools/nvidia-cdi-hook" ]; then
   rm -rf "$tools"
   mv "$work/tools" "$tools"
 fi
-printf 'name: bare\nbase: debian:bookworm\npython: "3.11"\n' >"$work/bare.yaml"
-base_store
-build_digest "$work/bare.yaml" >/dev/null
+base_tree
 
 multiarch=usr/lib/$(gcc -print-multiarch)
+echo 'const char name[] = "of the driver";' | gcc -c -fPIC -o "$work/library.o" -x c -
 library() { # library TREE FILE SONAME: its bytes are its own
-  mkdir -p "$1/$multiarch"
-  echo "const char name[] = \"$2\";" | gcc -shared -nostdlib -Wl,-soname,"$3" -o "$1/$multiarch/$2" -x c -
+  ld -shared -soname "$3" -o "$1/$multiarch/$2" "$work/library.o"
+  echo "$2" >>"$1/$multiarch/$2" # behind what is loaded
 }
 file() { # file TREE PATH…: each with a text of its own
   local tree=$1 path
@@ -63,6 +62,7 @@ split() {
 # may.
 host() {
   local tree=$1 facts=$2 version count index=0 uuid address minor name
+  mkdir -p "$tree/$multiarch"
   version=$(jq -r '.nvidia.kernel_driver.value' "$facts")
   [[ $version =~ ^[0-9.]+$ ]] || fail "$facts has no driver"
   jq -r '.gpus.value[] | "\(.uuid.value) \(.pci_address.value)"' "$facts" >"$tree.gpus"
@@ -187,7 +187,7 @@ seen() {
     libnvidia-eglcore.so.$version libnvidia-glcore.so.$version libnvidia-glsi.so.$version libnvidia-tls.so.$version
     libnvidia-gpucomp.so.$version libnvidia-rtcore.so.$version libnvidia-egl-gbm.so.1 libnvidia-egl-wayland.so.1
     libnot-nvidias.so.1"
-  (cd "$work/project" && on_host "$1" "$MLENV" run --no-check --network none --gpus "$2" -v "$work/seen.py:/mnt/seen.py:ro" bare -- \
+  (cd "$work/project" && on_host "$1" "$MLENV" run --no-check --network none --gpus "$2" -v "$work/seen.py:/mnt/seen.py:ro" base -- \
     python3 -I /mnt/seen.py "${names[@]}")
 }
 
@@ -209,6 +209,12 @@ for facts in "${hosts[@]}"; do
     second=$(sed -n '$s/^MIG \(MIG-[^ ]*\).*/\1/p' "$tree.list")
     choices=(all device=0:0 1 2 "$second")
   fi
+  # Each way to choose GPUs once.
+  case $MLENV_TEST_LONG/$facts in
+    0/report-*) choices=(all device=0) ;;
+    0/rtx*) choices=("$second") ;;
+    0/*-mig-*) choices=(device=0:0 1 "$second") ;;
+  esac
   for devices in "${choices[@]}"; do
     note "$facts: $devices"
     rm -rf "$tree/etc/cdi"

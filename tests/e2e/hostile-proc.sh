@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A program that looks at every process of its container by /proc: at the first one, which is mlenv's, and at those that
 # come and go when others are put in. It sees neither files nor words nor variables of the machine, and ends nobody.
-# Run by root, and by an ordinary user.
+# Run by root with runc, and by an ordinary user with crun; by both with both with --long.
 # shellcheck disable=SC2016,SC2317  # for the shells inside; `m` is called by `run`
 set -euo pipefail
 # shellcheck source=tests/lib.sh
@@ -13,10 +13,16 @@ hostile_image plain
 gcc -static -O2 -o "$work/tracer" "$root/tests/support/first_program_tracer.c"
 hostile_image tracer "$work/tracer"
 user_store
-everybody() {
+everybody() { # everybody COMMAND…: with $runtime
+  [ "$MLENV_TEST_LONG/$runtime" = 0/crun ] || as_the_root "$@"
+  [ "$MLENV_TEST_LONG/$runtime" = 0/runc ] || as_the_user "$@"
+}
+as_the_root() {
   m() { MLENV_TEST_WORD=$secret "$MLENV" "$@"; }
   who=root-$runtime
   "$@"
+}
+as_the_user() {
   m() { as_user MLENV_TEST_WORD="$secret" MLENV_STORE="$user_home/store" mlenv "$@"; }
   who=user-$runtime
   "$@"
