@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # `mlenv run --jupyter`: PyPI's JupyterLab, served to this machine alone; a kernel that runs a cell, as
-# root and as an ordinary user, in both networks, in front and in the background. With
-# MLENV_TEST_LONG=1 a headless browser uses it as a person does (MLENV_TEST_SCREENSHOT: where its
-# picture goes).
+# root (in front) and as an ordinary user (in the background, in a network of its own). With
+# MLENV_TEST_LONG=1 both in both ways, Docker and podman serve it, and a headless browser uses it as a person does
+# (MLENV_TEST_SCREENSHOT: where its picture goes).
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/engines.sh
 . "$(dirname "$0")/../support/engines.sh"
-need runc python3 jq curl ss pasta unshare podman
+need runc python3 jq curl ss pasta unshare
 need_root
 [ -e /dev/net/tun ] || skip "there is no /dev/net/tun"
 
@@ -18,8 +18,6 @@ sed -i 's/^name: .*/name: lab/' "$path"
 [ "$MLENV_TEST_LONG" = 0 ] || sed -i 's/^packages: .*/packages: [jupyterlab, matplotlib]/' "$path"
 base_store
 build_digest "$path" >/dev/null
-small_recipe "$work/small.yaml" six
-build_digest "$work/small.yaml" >/dev/null
 make_user
 mkdir -p "$work/project"
 chmod a+rwX "$work/project"
@@ -56,7 +54,7 @@ loopback_only() { # loopback_only PORT
 }
 nobody_at() { [ "$(status_at "http://127.0.0.1:$1/api")" = 000 ]; }
 
-served() { # served WHO: in front and in the background
+in_front() { # in_front WHO
   local who=$1 port job url token status command words
   note "$who: in front"
   port=$(free_port)
@@ -102,7 +100,10 @@ served() { # served WHO: in front and in the background
   nobody_at "$port" || fail "somebody listens still"
   failing_with run-ended m "$who" --json runs url "$who"
   rm -f "$work/project/made"
+}
 
+in_background() { # in_background WHO
+  local who=$1 port url
   note "$who: in the background, in a network of its own"
   port=$(free_port)
   m "$who" --json run -d --name back --network private --jupyter="$port" lab >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
@@ -116,7 +117,8 @@ served() { # served WHO: in front and in the background
   equal "$who: ends of itself" "0 stop" "$(m "$who" --json runs show back | jq -r '"\(.end.exit_code) \(.end.ended_by)"')"
 }
 
-served root
+in_front root
+[ "$MLENV_TEST_LONG" = 0 ] || in_background root
 
 note "Ctrl-C on a terminal asks nothing"
 cat >"$work/terminal.py" <<'PYTHON'
@@ -151,43 +153,44 @@ port=$(free_port)
 equal "own token" "http://127.0.0.1:$port/lab?token=mine" \
   "$(JUPYTER_TOKEN=mine m root -q --json run -d --name own -e JUPYTER_TOKEN=mine --jupyter="$port" lab | jq -r .url)"
 m root stop own >/dev/null
-failing_with no-jupyter m root --json run --jupyter small
+failing_with no-jupyter m root --json run --jupyter base
 failing_with jupyter-failed m root --json run --jupyter lab -- --no-such-option
 failing_with jupyter-failed m root --json run -d --jupyter lab -- --no-such-option
 grep -q 'no-such-option' "$work/err" || fail "not what it said: $(cat "$work/err")"
-m root run -d --name plain small -- sleep 600 >/dev/null
+m root run -d --name plain base -- sleep 600 >/dev/null
 failing_with no-notebook m root --json runs url plain
 m root stop --time 0 plain >/dev/null
 
-note "docker and podman serve it as well, and its image is not unpacked here"
-# shellcheck disable=SC2119  # no options
-start_docker
-podman_settings
-set_root_words
-unpacked_store=$MLENV_STORE
-export MLENV_STORE=$work/packed
-as_root cp -a "$unpacked_store" "$MLENV_STORE"
-as_root rm -rf "$MLENV_STORE/trees"
-by_engine() { # by_engine RUNTIME
-  local port url
-  port=$(free_port)
-  (cd "$work/project" && "${root_words[@]}" MLENV_STORE="$MLENV_STORE" "$MLENV" --json run -d --name "$1" --runtime "$1" --jupyter="$port" lab) \
-    >"$work/out" 2>"$work/err" || fail "$1: $(cat "$work/err")"
-  url=$(jq -r .url "$work/out")
-  loopback_only "$port"
-  equal "$1: with the token" 200 "$(status_at "http://127.0.0.1:$port/api/contents?token=${url#*token=}")"
-  equal "$1: without it" 403 "$(status_at "http://127.0.0.1:$port/api/contents")"
-  equal "$1: a cell" 42 "$(m root exec "$1" python kernel.py "127.0.0.1:$port" '6*7')"
-  m root stop "$1" >/dev/null
-  equal "$1: ends of itself" "0 stop" "$(m root --json runs show "$1" | jq -r '"\(.end.exit_code) \(.end.ended_by)"')"
-}
-by_engine docker
-[ "$MLENV_TEST_LONG" = 0 ] || by_engine podman
-equal "unpacked here" "" "$(ls -A "$MLENV_STORE/trees" 2>/dev/null)"
-failing_with no-jupyter m root --json run --runtime docker --jupyter small
-MLENV_STORE=$unpacked_store
-
 if [ "$MLENV_TEST_LONG" != 0 ]; then
+  note "docker and podman serve it as well, and its image is not unpacked here"
+  need podman
+  # shellcheck disable=SC2119  # no options
+  start_docker
+  podman_settings
+  set_root_words
+  unpacked_store=$MLENV_STORE
+  export MLENV_STORE=$work/packed
+  as_root cp -a "$unpacked_store" "$MLENV_STORE"
+  as_root rm -rf "$MLENV_STORE/trees"
+  by_engine() { # by_engine RUNTIME
+    local port url
+    port=$(free_port)
+    (cd "$work/project" && "${root_words[@]}" MLENV_STORE="$MLENV_STORE" "$MLENV" --json run -d --name "$1" --runtime "$1" --jupyter="$port" lab) \
+      >"$work/out" 2>"$work/err" || fail "$1: $(cat "$work/err")"
+    url=$(jq -r .url "$work/out")
+    loopback_only "$port"
+    equal "$1: with the token" 200 "$(status_at "http://127.0.0.1:$port/api/contents?token=${url#*token=}")"
+    equal "$1: without it" 403 "$(status_at "http://127.0.0.1:$port/api/contents")"
+    equal "$1: a cell" 42 "$(m root exec "$1" python kernel.py "127.0.0.1:$port" '6*7')"
+    m root stop "$1" >/dev/null
+    equal "$1: ends of itself" "0 stop" "$(m root --json runs show "$1" | jq -r '"\(.end.exit_code) \(.end.ended_by)"')"
+  }
+  by_engine docker
+  by_engine podman
+  equal "unpacked here" "" "$(ls -A "$MLENV_STORE/trees" 2>/dev/null)"
+  failing_with no-jupyter m root --json run --runtime docker --jupyter base
+  MLENV_STORE=$unpacked_store
+
   note "in a browser"
   need node npm chromium
   cp "$root"/tests/support/node/*.json "$root"/tests/support/node/notebook.js "$work/"
@@ -202,6 +205,7 @@ if [ "$MLENV_TEST_LONG" != 0 ]; then
 fi
 as_root chown -R "$user_id:$user_id" "$MLENV_STORE"
 rm -f "$work/project/waves.ipynb"
-served user
+[ "$MLENV_TEST_LONG" = 0 ] || in_front user
+in_background user
 equal "nothing is left" "" "$(m root ps)"
 m user store verify >"$work/out" 2>&1 || fail "$(cat "$work/out")"

@@ -15,6 +15,31 @@ cc -Wall -Wextra -Werror -O1 -shared -fPIC -o "$programs/driver"/libnccl.so.2 "$
 cc -O1 -shared -fPIC -DSTANDIN_WITHOUT_LAUNCH -o "$programs/lacking"/libcuda.so.1 "$root/tests/support/standin_cuda.c"
 : >lines
 
+# Drivers that hang: they are waited for beside all others.
+hang() { # hang NAME PROGRAM… -- VARIABLE=VALUE…: its answer is in hang-NAME, its status in hang-NAME.status
+  local name=$1 command=() status=0
+  shift
+  while [ "$1" != -- ]; do
+    command+=("$1")
+    shift
+  done
+  env LD_LIBRARY_PATH="$programs/driver" "${@:2}" "${command[@]}" --size 1 >"hang-$name" 2>"hang-$name.err" || status=$?
+  echo "$status" >"hang-$name.status"
+}
+hung() { # hung NAME TEXT: what it found is in the file `answer`
+  wait_until 60 test -s "hang-$1.status"
+  equal "status of $1" 3 "$(cat "hang-$1.status")"
+  cp "hang-$1" answer
+  cat answer >>lines
+  equal "verdict of $1" fails "$(found .verdict)"
+  case $(found .reason) in *"$2"*) ;; *) fail "no \`$2\` for $1: $(cat answer)" ;; esac
+}
+hang program "$program" --timeout 3 -- STANDIN_MODE=hang &
+hang mlenv "$MLENV" --json probe --timeout 3 -- STANDIN_MODE=hang &
+hang kernel "$program" --timeout 3 -- STANDIN_MODE=hang-kernel &
+hang nccl "$program" --nccl --timeout 10 -- STANDIN_NCCL=hang STANDIN_GPUS=1 &
+mapfile -t -O ${#started[@]} started < <(jobs -p)
+
 # probe STATUS VARIABLE=VALUE… -- OPTION…: its answer is in the file `answer`.
 probe() {
   local expected=$1 status=0 settings=()
@@ -39,6 +64,7 @@ says() {
 
 for command in program mlenv; do
   note "$command"
+  name=$command
   if [ "$command" = mlenv ]; then command=("$MLENV" --json probe); else command=("$program"); fi
   probe 0 -- --nccl
   equal "verdict" works "$(found .verdict)"
@@ -48,7 +74,7 @@ for command in program mlenv; do
   equal "NCCL" '["2.28.3",2,1048576,true]' "$(found '.nccl | [.version, .ranks, .bytes, .sums_right]')"
   equal "bus bandwidth of two" true "$(found '.nccl | .bus_bytes_per_second == .algorithm_bytes_per_second')"
   says 3 no-gpu 'cuInit: CUDA_ERROR_NO_DEVICE (100)' STANDIN_MODE=init-100 --
-  says 3 fails 'no answer within 3 s at: cuInit' STANDIN_MODE=hang -- --timeout 3
+  hung "$name" 'no answer within 3 s at: cuInit'
   equal "what was known by then" '"13.0"' "$(found '.driver.cuda_version | tojson')"
   says 3 fails 'crashed (signal 11) at: the kernel of GPU 0' STANDIN_MODE=crash-kernel --
 done
@@ -69,7 +95,7 @@ says 3 driver-fails 'cuInit: error (12345)' STANDIN_MODE=init-12345 --
 says 3 no-gpu 'the driver has no GPU' STANDIN_MODE=none --
 says 3 fails 'crashed (signal 11) at: cuInit' STANDIN_MODE=crash --
 says 3 fails 'ended the process (status 0) at: cuInit' STANDIN_MODE=exit --
-says 3 fails 'no answer within 3 s at: the kernel of GPU 0' STANDIN_MODE=hang-kernel -- --timeout 3
+hung kernel 'no answer within 3 s at: the kernel of GPU 0'
 says 3 fails "the kernel's result is wrong" STANDIN_MODE=wrong --
 equal "the other GPU" false "$(found '.gpus[1].kernel_right')"
 says 3 fails 'copied to it and back is wrong at byte 4096' STANDIN_MODE=corrupt -- --size 2
@@ -89,8 +115,8 @@ equal "pairs of eight" 56 "$(found '.pairs | length')"
 equal "bus bandwidth of eight" true "$(found '.nccl | .bus_bytes_per_second / .algorithm_bytes_per_second | . > 1.749 and . < 1.751')"
 says 3 fails 'the sum on rank 1 is wrong at byte 4' STANDIN_NCCL=wrong -- --nccl
 says 3 fails 'unhandled system error (2)' STANDIN_NCCL=fail -- --nccl
-says 3 fails "no answer within 10 s at: NCCL's start" STANDIN_NCCL=hang STANDIN_GPUS=1 -- --nccl --timeout 10
 says 3 fails 'nowhere.so' -- --nccl-library nowhere.so
+hung nccl "no answer within 10 s at: NCCL's start"
 
 note "this machine, and the words on the command line"
 status=0
