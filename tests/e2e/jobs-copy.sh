@@ -9,13 +9,16 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/nodes.sh
 . "$root/tests/support/nodes.sh"
-need runc jq python3 git
+# shellcheck source=tests/support/random_layers.sh
+. "$root/tests/support/random_layers.sh"
+need runc jq python3 git skopeo
 need_node_agent
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-image=$(build_digest "$path")
+small_tree
+small=$image
+random_layers "$work/oci" 11 3 0
+image=$("$MLENV" load "oci:$work/oci:v1" | tail -n 1)
+"$MLENV" tag "$image" large >/dev/null
 nodes_up 3
 with_ssh
 mkdir -p "$work/project"
@@ -24,16 +27,16 @@ cd "$work/project"
 there() { on "$1" "$MLENV" "${@:2}"; }
 # copied HOSTS: its answer is in $work/out; all is well.
 copied() {
-  on_head "$MLENV" --json copy small --hosts "$1" </dev/null >"$work/out" 2>"$work/err" ||
+  on_head "$MLENV" --json copy large --hosts "$1" </dev/null >"$work/out" 2>"$work/err" ||
     fail "copy: $(cat "$work/out" "$work/err")"
 }
 # of NODE MEMBER: what the last copy's answer says of it.
 of() { jq -r ".nodes[] | select(.node == \"$1\") | .$2" "$work/out"; }
 sum() { jq "[.nodes[].$1] | add" "$work/out"; }
 forget() { on "$1" rm -rf .local/share/mlenv; }
-layers=$("$MLENV" --json inspect small | jq -r '.layers[].digest | ltrimstr("sha256:")')
-largest=$("$MLENV" --json inspect small | jq -r '.layers | max_by(.size_bytes) | .digest | ltrimstr("sha256:")')
-size=$("$MLENV" --json inspect small | jq .size_bytes)
+layers=$("$MLENV" --json inspect large | jq -r '.layers[].digest | ltrimstr("sha256:")')
+largest=$("$MLENV" --json inspect large | jq -r '.layers | max_by(.size_bytes) | .digest | ltrimstr("sha256:")')
+size=$("$MLENV" --json inspect large | jq .size_bytes)
 mkdir -p "$bed/shared-store"
 
 note "an image leaves the head about once, and comes to each node once"
@@ -43,7 +46,7 @@ for node in node1 node2 node3; do
   equal "$node" copied "$(of "$node" state)"
   equal "$node: bytes" "$size" "$(($(of "$node" from_here_bytes) + $(of "$node" from_nodes_bytes)))"
   there "$node" --json images >"$work/images"
-  equal "$node: images" "small:latest $image" "$(jq -r '.images[] | "\(.name) \(.digest)"' "$work/images")"
+  equal "$node: images" "large:latest $image" "$(jq -r '.images[] | "\(.name) \(.digest)"' "$work/images")"
   there "$node" store verify >"$work/verify" 2>&1 || fail "$node: $(cat "$work/verify")"
   equal "$node: nothing unfinished" 0 "$(on "$node" sh -c 'ls .local/share/mlenv/partial .local/share/mlenv/tmp | grep -c "^[0-9a-f]" || true')"
 done
@@ -82,22 +85,21 @@ note "a full disk on one node is told, and the others have it"
 forget node2
 forget node3
 on node2 sh -c 'mkdir -p .local/share/mlenv && mount -t tmpfs -o size=6m tmpfs .local/share/mlenv'
-failing_with copy-failed on_head "$MLENV" --json copy small --hosts node1,node2,node3
-equal "states" "copied failed copied" "$(jq -r '[.nodes[].state] | join(" ")' "$work/out")"
+failing_with copy-failed on_head "$MLENV" --json copy large --hosts node2,node3
+equal "states" "failed copied" "$(jq -r '[.nodes[].state] | join(" ")' "$work/out")"
 equal "node2" no-space "$(of node2 error.code)"
 on node2 umount .local/share/mlenv
-there node1 store verify >"$work/verify" 2>&1 || fail "node1: $(cat "$work/verify")"
+there node3 store verify >"$work/verify" 2>&1 || fail "node3: $(cat "$work/verify")"
 
 note "an interrupted copy goes on where it ended, and no manifest comes before its layers"
-forget node1
 forget node2
-shape head 100mbit
+shape head 20mbit
 nothing_said
-on_head "$MLENV" copy small --hosts node1,node2 </dev/null >"$work/out" 2>"$work/err" &
+on_head "$MLENV" copy large --hosts node1,node2 </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 some_pieces() { on node1 sh -c 'grep -l "1.*1" .local/share/mlenv/partial/*.have' | grep -q .; }
 wait_until 30 some_pieces
-on head pkill -9 -f -- 'copy small --hosts node1,node2'
+on head pkill -9 -f -- 'copy large --hosts node1,node2'
 wait "$running" 2>/dev/null || true
 gone() { [ -z "$(on "$1" pgrep -f "[m]lenv-node")" ]; }
 wait_until 20 gone node1
@@ -117,13 +119,16 @@ equal "states" "copied there" "$(jq -r '[.nodes[].state] | sort | join(" ")' "$w
 for node in node1 node2; do on "$node" umount .local/share/mlenv; done
 
 note "what cannot be"
-failing_with usage on_head "$MLENV" --json copy small
-failing_with usage on_head "$MLENV" --json copy small --engine slurm
-failing_with copy-failed on_head "$MLENV" --json copy small --hosts nowhere,node1
+failing_with usage on_head "$MLENV" --json copy large
+failing_with usage on_head "$MLENV" --json copy large --engine slurm
+failing_with copy-failed on_head "$MLENV" --json copy large --hosts nowhere,node1
 equal "node1" there "$(of node1 state)"
 : "$layers"
 
 note "names: a history, and back"
+image=$small
+for node in node1 node2 node3; do forget "$node"; done
+nodes_have_small
 small_recipe "$work/other.yaml" six idna
 other=$(build_digest "$work/other.yaml")
 m() { on_head "$MLENV" "$@"; }

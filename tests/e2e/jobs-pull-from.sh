@@ -9,6 +9,8 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/nodes.sh
 . "$root/tests/support/nodes.sh"
+# shellcheck source=tests/support/random_layers.sh
+. "$root/tests/support/random_layers.sh"
 need runc jq python3 git curl openssl docker-registry skopeo cc pgrep pkill
 need_node_agent
 unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR
@@ -94,25 +96,11 @@ job_layers() {
   skopeo copy -q "tarball:$work/job.tar" "oci:$work/job-oci:v1"
 }
 
-# layers FOLDER MB…: an image of random layers as an OCI layout.
-layers() {
-  local folder=$1 megabytes tars=""
-  shift
-  for megabytes in "$@"; do
-    mkdir "$work/layer"
-    head -c "$((megabytes * 1000000 + 12345))" /dev/urandom >"$work/layer/data$megabytes"
-    tar -C "$work/layer" -cf "$work/$megabytes.tar" .
-    tars=$tars:$work/$megabytes.tar
-    rm -r "$work/layer"
-  done
-  skopeo copy -q "tarball$tars" "oci:$folder:v1"
-}
-
 front 5000
 host_plain=$host
 note "the registry's image is here, the nodes' program is there"
-layers "$work/oci" 11 3 0
-layers "$work/other-oci" 1
+random_layers "$work/oci" 11 3 0
+random_layers "$work/other-oci" 1
 job_layers
 for one in oci:v1 other-oci:v2 job-oci:v3; do
   on node4 skopeo copy -q --dest-tls-verify=false "oci:$work/${one%:*}:v1" "docker://127.0.0.1:5001/team/x:${one#*:}"

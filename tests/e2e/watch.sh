@@ -7,10 +7,7 @@ set -euo pipefail
 need runc python3 jq cc unshare
 need_root
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 user_store
 mkdir -p "$work/project" "$work/slow" "$work/nvml"
 chmod a+rwX "$work/project"
@@ -131,6 +128,8 @@ equal "what was seen is kept" waits-for-pipe "$(m --json watch pipe | jq -r .fin
 
 note "one thread"
 job one -e OMP_NUM_THREADS=1 -- one
+m watch one --for 6s --interval 1s >"$work/text.out" 2>"$work/text.err" &
+watcher=$!
 watching one
 if [ "$(nproc)" -gt 1 ]; then
   first_of one one-thread
@@ -198,8 +197,8 @@ for key in q interrupt; do
 done
 
 note "without a terminal, and what is wrong"
-m watch one --for 6s --interval 1s >"$work/out" 2>"$work/err"
-grep -qE '^ +[0-9]+ s  [0-9.]+/[0-9.]+ CPUs, ' "$work/err" || fail "no line: $(cat "$work/err")"
+wait "$watcher" || fail "a watch failed: $(cat "$work/text.err")"
+grep -qE '^ +[0-9]+ s  [0-9.]+/[0-9.]+ CPUs, ' "$work/text.err" || fail "no line: $(cat "$work/text.err")"
 m -q watch one --for 0.3s >"$work/out" 2>"$work/err"
 equal "quiet" "" "$(cat "$work/err")"
 grep -q '^too-short: ' "$work/out" || fail "said: $(cat "$work/out")"
@@ -211,15 +210,25 @@ failing_with run-ended m --json watch
 failing_with usage m --json watch one --interval 1ms
 failing_with no-run m --json watch nobody
 
+job quota --cpus 0.2 -- all
+watching quota &
+watcher=$!
 note "a run that ends while it is watched; one that nobody watched"
 m run -d --name brief small -- sleep 2 >"$work/id"
+m --json watch brief >"$work/brief.json" &
+other=$!
 (cd "$work/project" && "${m_to_the_end[@]}" brief) >"$work/out" || fail "the run's end waits for the interval"
-m run -d --name brief small -- sleep 2 >"$work/id"
-m --json watch brief >"$work/brief.json"
+wait "$other" || fail "a watch failed"
 equal "its end" "done" "$(answer brief .state)"
 m run --name unseen small -- true
 m --json watch unseen >"$work/unseen.json"
 equal "of its record" "record too-short" "$(answer unseen '"\(.from) \(.findings[0].rule)"')"
+
+note "a quota"
+wait "$watcher" || fail "a watch failed"
+equal "usable" 20 "$(answer quota '.figures.cpu.usable * 100 | round')"
+first_of quota cpu-quota
+m stop --time 0 quota >/dev/null
 
 note "all processors, by an ordinary user"
 mu run -d --name all small -- python jobs.py all >"$work/id"
@@ -227,13 +236,6 @@ mu --json watch all --for 5s --interval 0.5s >"$work/all.json"
 mu stop --time 0 all >"$work/out"
 first_of all healthy busy-machine cpu-quota
 if [ "$(rules all)" = healthy ]; then equal "advice" 0 "$(answer all '[.findings[].try[]] | length')"; fi
-
-note "a quota"
-job quota --cpus 0.2 -- all
-watching quota
-equal "usable" 20 "$(answer quota '.figures.cpu.usable * 100 | round')"
-first_of quota cpu-quota
-m stop --time 0 quota >/dev/null
 
 note "GPUs"
 cc -Wall -Wextra -Werror -O1 -shared -fPIC -o "$work/nvml/libnvidia-ml.so.1" "$root/tests/support/standin_nvml.c"
@@ -247,14 +249,16 @@ CDI
 # gpus NAME STATE JOB: watched beside a stand-in of NVML; in a mount namespace whose /etc/cdi is its own.
 # shellcheck disable=SC2016  # for the shell inside
 gpus() {
-  printf '%s\n' "$2" >"$work/state"
-  as_root env MLENV_STORE="$MLENV_STORE" STANDIN_NVML="$work/state" LD_LIBRARY_PATH="$work/nvml" \
+  printf '%s\n' "$2" >"$work/state-$1"
+  as_root env MLENV_STORE="$MLENV_STORE" STANDIN_NVML="$work/state-$1" LD_LIBRARY_PATH="$work/nvml" \
     unshare --mount sh -euc 'mkdir -p /etc/cdi; mount -t tmpfs none /etc/cdi; cp "$2/nvidia.yaml" /etc/cdi/
       cd "$2/project"
-      "$1" run -d --name "$3" --device nvidia.com/gpu=0 --device nvidia.com/gpu=1 small -- python jobs.py "$4" >"$2/id"
+      "$1" run -d --name "$3" --device nvidia.com/gpu=0 --device nvidia.com/gpu=1 small -- python jobs.py "$4" >"$2/id-$3"
       "$1" --json watch "$3" --for 4s --interval 0.4s >"$2/$3.json"
-      "$1" stop --time 0 "$3" >"$2/id"' sh "$MLENV" "$work" "$1" "$3"
+      "$1" stop --time 0 "$3" >"$2/id-$3"' sh "$MLENV" "$work" "$1" "$3"
 }
+gpus sick hang idle &
+watcher=$!
 gpus busy-gpus $'97 50 4000 8000 300000 400000 60 4 1000 0\n95 50 4000 8000 300000 400000 60 0 1000 0' one
 equal "busy GPUs, one thread" healthy "$(rules busy-gpus)"
 equal "what NVML says" '[97,4194304000,300,60,1000000,["power-cap"]]' "$(head -n 1 "$work/busy-gpus.json" |
@@ -265,7 +269,7 @@ equal "those of the run alone" '[0,1]' "$(answer starved '[.figures.gpus[].index
 if [ "$(nproc)" -gt 1 ]; then
   case " $(rules starved) " in *" gpu-waits-for-loader "*) ;; *) fail "starved: $(rules starved)" ;; esac
 fi
-gpus sick hang idle
+wait "$watcher" || fail "a watch failed"
 equal "a driver that hangs" null "$(answer sick .figures.gpus)"
 answer sick .figures.gpus_unknown >"$work/why"
 grep -qF 'does not answer' "$work/why" || fail "why: $(cat "$work/why")"
