@@ -6,6 +6,8 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck disable=SC2034  # for both.sh
+long_both=1
 # shellcheck source=tests/support/both.sh
 . "$root/tests/support/both.sh"
 need openssl python3 script

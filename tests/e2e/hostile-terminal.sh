@@ -7,6 +7,8 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/hostile.sh
 . "$root/tests/support/hostile.sh"
+# shellcheck disable=SC2034  # for both.sh
+long_both=1
 # shellcheck source=tests/support/both.sh
 . "$root/tests/support/both.sh"
 
