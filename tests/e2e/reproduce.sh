@@ -7,10 +7,7 @@ set -euo pipefail
 need runc git
 need_root
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 user_store
 
 make_project() { # make_project FOLDER: a program that trains on data, with randomness that nobody seeds

@@ -10,10 +10,7 @@ need_root
 . /etc/os-release
 [ "${ID:-}" = debian ] || skip "apt's sources here are not Debian's"
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 user_store
 mkdir "$work/project"
 chmod 777 "$work/project"

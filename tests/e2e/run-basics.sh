@@ -7,10 +7,7 @@ set -euo pipefail
 need runc crun
 need_root
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 user_store
 mkdir -p "$work/project" "$work/data"
 echo 'import sys, six; print("train", *sys.argv[1:])' >"$work/project/train.py"

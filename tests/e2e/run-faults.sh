@@ -8,10 +8,7 @@ set -euo pipefail
 need runc crun jq mkfs.ext4
 need_root
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 mkfifo "$work/started"
 
 run() { as_root env MLENV_STORE="$MLENV_STORE" XDG_CACHE_HOME="$XDG_CACHE_HOME" "$MLENV" run --no-project "$@"; }

@@ -7,10 +7,7 @@ set -euo pipefail
 need runc crun jq
 need_root
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 user_store
 mkdir -p "$work/project"
 chmod 777 "$work/project"

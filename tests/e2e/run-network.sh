@@ -8,10 +8,7 @@ need runc curl pasta slirp4netns unshare ss
 need_root
 [ -e /dev/net/tun ] || skip "there is no /dev/net/tun"
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 user_store
 mkdir -p "$work/project"
 chmod 777 "$work/project"

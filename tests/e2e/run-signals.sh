@@ -6,10 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 need runc python3
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 mkdir "$work/project"
 cd "$work/project"
 

@@ -8,10 +8,7 @@ set -euo pipefail
 need runc crun jq unshare newuidmap newgidmap
 need_root
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 user_store
 project=$work/project
 mkdir -p "$project/sub" "$work/data"
