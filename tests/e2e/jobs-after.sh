@@ -11,10 +11,7 @@ set -euo pipefail
 need runc jq git
 need_node_agent
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 mkdir -p "$work/project" "$work/shared"
 cd "$work/project"
 

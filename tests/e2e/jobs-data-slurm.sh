@@ -10,7 +10,7 @@ set -euo pipefail
 need runc jq python3
 need_node_agent
 
-base_store
+small_tree
 nodes_up 2
 with_slurm
 mkdir -p "$work/project/shared"

@@ -12,8 +12,9 @@ set -euo pipefail
 need runc jq python3 git
 need_node_agent
 
-base_store
+small_tree
 nodes_up 3
+nodes_have_small
 with_ssh
 # On the head alone: the other nodes have a /root of their own.
 project=$bed/head/root/project

@@ -10,10 +10,7 @@ set -euo pipefail
 need runc jq git
 need_node_agent
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 mkdir -p "$work/project" "$work/shared"
 cd "$work/project"
 
@@ -111,6 +108,7 @@ ends_with 0 "$MLENV" --json runs show given-up
 equal "state" killed "$(jq -r .state "$work/out")"
 
 nodes_up 2
+nodes_have_small
 with_ssh
 with_slurm
 

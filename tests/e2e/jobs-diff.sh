@@ -9,13 +9,11 @@ set -euo pipefail
 need runc jq git
 need_node_agent
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 mkdir -p "$work/project"
 cd "$work/project"
 nodes_up 3
+nodes_have_small
 with_ssh
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out" "$work/err")"; }
 job() { on_head "$MLENV" run --engine ssh --hosts node1,node2,node3 "$@"; }

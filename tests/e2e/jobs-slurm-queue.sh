@@ -11,13 +11,11 @@ set -euo pipefail
 need runc jq python3
 need_node_agent
 
-base_store
+small_tree
 nodes_up 2
 with_slurm
 mkdir -p "$work/project" "$work/shared" "$work/slow"
 cd "$work/project"
-small_recipe small.yaml six
-build_digest small.yaml >/dev/null
 # An sbatch that takes its time once it has submitted the job.
 cat >"$work/slow/sbatch" <<PROGRAM
 #!/bin/sh

@@ -9,10 +9,7 @@ set -euo pipefail
 need runc ip python3 jq git
 need_root
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 user_store
 mkdir -p "$work/project" "$work/checkpoints"
 cd "$work/project"

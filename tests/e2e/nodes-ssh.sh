@@ -11,10 +11,7 @@ set -euo pipefail
 need runc jq python3 git
 need_node_agent
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-image=$(build_digest "$path")
+small_tree
 nodes_up 3
 with_ssh
 mkdir -p "$work/project" "$work/shared"
