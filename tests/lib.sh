@@ -240,10 +240,22 @@ recipe() {
   echo "$work/$1/$1.yaml"
 }
 
-# shared_image NAME: builds catalog recipe NAME, once per run, in a store that tests share and must
-# not damage; sets MLENV_STORE to it, $recipe_path, and $image to the digest.
-shared_image() {
+# shared_store: sets MLENV_STORE to the store that tests share and must not damage; it begins as base_store's.
+shared_store() {
   export MLENV_STORE=$MLENV_TEST_SHARED/store
+  (
+    flock 9
+    if [ ! -d "$MLENV_STORE" ]; then
+      base_store "$MLENV_STORE.new"
+      mv "$MLENV_STORE.new" "$MLENV_STORE"
+    fi
+  ) 9>"$MLENV_STORE.busy"
+}
+
+# shared_image NAME: builds catalog recipe NAME, once per run, in the shared store; sets $recipe_path, and
+# $image to the digest.
+shared_image() {
+  shared_store
   recipe_path=$(recipe "$1")
   # shellcheck disable=SC2034  # for the caller
   image=$(build_digest "$recipe_path")
@@ -251,18 +263,30 @@ shared_image() {
 
 # shared_bare: the same with a Debian of no packages but its own.
 shared_bare() {
-  export MLENV_STORE=$MLENV_TEST_SHARED/store
-  recipe_path=$work/bare/bare.yaml
   mkdir -p "$work/bare"
-  printf 'name: bare\nbase: debian:bookworm\n' >"$recipe_path"
+  printf 'name: bare\nbase: debian:bookworm\n' >"$work/bare/bare.yaml"
+  shared_own bare
+}
+
+# shared_small: the same with Debian, Python, NumPy and einops.
+shared_small() {
+  mkdir -p "$work/small"
+  small_recipe "$work/small/small.yaml" numpy einops
+  shared_own small
+}
+
+# shared_own NAME: the same with a test's own recipe, $work/NAME/NAME.yaml, which all write alike.
+shared_own() {
+  shared_store
+  recipe_path=$work/$1/$1.yaml
   (
     flock 9
-    if [ ! -e "$MLENV_TEST_SHARED/bare.lock" ]; then
+    if [ ! -e "$MLENV_TEST_SHARED/$1.lock" ]; then
       "$MLENV" build "$recipe_path" >&2
-      cp "$work/bare/bare.lock" "$MLENV_TEST_SHARED/bare.lock"
+      cp "$work/$1/$1.lock" "$MLENV_TEST_SHARED/$1.lock"
     fi
-  ) 9>"$MLENV_TEST_SHARED/bare.lock.busy"
-  cp "$MLENV_TEST_SHARED/bare.lock" "$work/bare/"
+  ) 9>"$MLENV_TEST_SHARED/$1.lock.busy"
+  cp "$MLENV_TEST_SHARED/$1.lock" "$work/$1/"
   # shellcheck disable=SC2034  # for the caller
   image=$(build_digest "$recipe_path" --locked)
 }

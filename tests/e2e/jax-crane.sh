@@ -7,8 +7,8 @@ set -euo pipefail
 . "$root/tests/support/crane.sh"
 crane_program
 
-shared_image jax-cpu
+shared_small
 start_registry
-equal "digest that push prints" "$image" "$("$MLENV" push jax-cpu "$registry/jax-cpu:v1" | tail -n 1)"
-equal "digest by crane" "$image" "$("${crane:?}" digest --insecure "$registry/jax-cpu:v1")"
-"$crane" validate --insecure --remote "$registry/jax-cpu:v1"
+equal "digest that push prints" "$image" "$("$MLENV" push small "$registry/small:v1" | tail -n 1)"
+equal "digest by crane" "$image" "$("${crane:?}" digest --insecure "$registry/small:v1")"
+"$crane" validate --insecure --remote "$registry/small:v1"
