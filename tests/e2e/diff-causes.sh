@@ -5,7 +5,7 @@ set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 need python3
-seeds=10
+seeds=4
 [ "$MLENV_TEST_LONG" = 0 ] || seeds=100
 PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/support/planted_changes.py" "$MLENV" "$work" "$seeds" >"$work/out" ||
   fail "$(tail -n 20 "$work/out")"

@@ -11,12 +11,8 @@ set -euo pipefail
 need runc jq curl ss
 need_root
 
-printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
-base_store
-build_digest "$work/base.yaml" >/dev/null
-make_user
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
+base_tree
+user_store
 user_world
 docker_network
 start_docker

@@ -8,9 +8,8 @@ set -euo pipefail
 need runc
 need_root
 [ ! -e /dev/nvidiactl ] || skip "this machine has NVIDIA's driver, which this test stands in for"
-printf 'name: bare\nbase: debian:bookworm\npython: "3.11"\n' >"$work/bare.yaml"
-base_store
-build_digest "$work/bare.yaml" >/dev/null
+base_tree
+"$MLENV" tag base bare
 user_store
 project=$work/project
 mkdir -p "$project"

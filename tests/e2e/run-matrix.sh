@@ -8,10 +8,7 @@ set -euo pipefail
 need runc python3 jq git
 need_root
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-build_digest "$path" >/dev/null
+small_tree
 mkdir -p "$work/project"
 cd "$work/project"
 git init -q .

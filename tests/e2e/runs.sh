@@ -7,10 +7,8 @@ set -euo pipefail
 need runc
 need_root
 
-path=$work/small.yaml
-small_recipe "$path" six
-base_store
-digest=$(build_digest "$path")
+small_tree
+digest=$image
 mkdir "$work/project"
 cd "$work/project"
 git init -q -b main

@@ -5,9 +5,8 @@ set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 need jq
-base_store
-small_recipe "$work/small.yaml" six
-digest=$(build_digest "$work/small.yaml")
+small_tree
+digest=$image
 cd "$work"
 
 note "one value for each --output"
