@@ -39,7 +39,7 @@ refused() { # refused STATUS WORDS ARGUMENT…
   grep -qF -- "$words" "$work/err" || fail "says: $(cat "$work/err")"
 }
 inside() { "$MLENV" run --no-project steps -- "$@"; }
-base_store
+base_tree
 
 note "what steps see and leave"
 recipe_with <<'STEPS'
@@ -104,7 +104,7 @@ builds "${remote[@]}"
 second=$image
 cp "$built" "$work/first.built"
 export MLENV_STORE=$work/other
-base_store
+base_tree
 failing_with run-differs "$MLENV" --json build --locked "$path"
 grep -qF "$second" "$work/err" || fail "the recorded image is not named: $(cat "$work/err")"
 cmp "$built" "$work/first.built"
