@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The catalog's recipes for the processor build, and something small trains in each: tests/e2e/jax-*.sh have
-# jax-cpu; the others are here, two of them only with MLENV_TEST_LONG=1.
+# The catalog's recipes for the processor build, and something small trains in each: scikit-learn, and TensorFlow in
+# bert-tensorflow, where one gradient is enough in every run. Only with MLENV_TEST_LONG=1 BERT is trained, as are the
+# others, and several run at once (run-matrix.sh). deterministic.sh and quickstart.sh train in jax-cpu in every run.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -16,21 +17,25 @@ trains() { # trains RECIPE SCRIPT WORDS: the script, in examples/, ends well and
 }
 
 trains scikit-learn train-sklearn.py 'accuracy 0\.9[5-9]'
+gradient() { # gradient RECIPE: by TensorFlow
+  shared_image "$1"
+  "$MLENV" run "$1" -- python -c 'import tensorflow as tf
+x = tf.Variable(3.0)
+with tf.GradientTape() as tape:
+    loss = x * x
+assert tape.gradient(loss, x).numpy() == 6'
+  note "$1: $image"
+}
+gradient bert-tensorflow
+
+[ "$MLENV_TEST_LONG" = 1 ] || exit 0
 note "scikit-learn: several at once"
 (cd "$root/examples" && "$MLENV" run --results "$work/sweep" --matrix rate=0.1,0.3 --parallel 2 scikit-learn -- \
   python3 sweep-sklearn.py --rate '{rate}' --leaves 8) >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 equal "accuracies" 2 "$(grep -cE ' done .* 0\.9[0-9]* ' "$work/out")"
 trains bert-tensorflow bert/train.py 'neighs at noon'
 trains debian-pytorch train-torch.py 'accuracy (0\.9[5-9]|1\.0)'
-
-[ "$MLENV_TEST_LONG" = 1 ] || exit 0
-shared_image tensorflow-cpu
-"$MLENV" run tensorflow-cpu -- python -c 'import tensorflow as tf
-x = tf.Variable(3.0)
-with tf.GradientTape() as tape:
-    loss = x * x
-assert tape.gradient(loss, x).numpy() == 6'
-note "tensorflow-cpu: $image"
+gradient tensorflow-cpu
 shared_image data-science
 "$MLENV" run data-science -- python -c 'import matplotlib.pyplot as plot, numpy, pandas, pyarrow, sklearn
 frame = pandas.DataFrame({"x": numpy.arange(9.0)})

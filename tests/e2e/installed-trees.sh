@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Twenty recipes of many kinds (tests/recipes): each locks and builds; the environment in the image is, file by
 # file, what `uv pip install --no-deps` makes there of the same versions; pip and uv list what is locked and find
-# nothing wrong; one more package can be installed. Four of them here, all with MLENV_TEST_LONG=1, or those that
+# nothing wrong; one more package can be installed. Two of them here, all with MLENV_TEST_LONG=1, or those that
 # MLENV_TEST_RECIPES names.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
@@ -10,7 +10,7 @@ set -euo pipefail
 . "$root/tests/support/normalise_venv.sh"
 need runc
 
-read -ra recipes <<<"${MLENV_TEST_RECIPES:-plain project tools from-source}"
+read -ra recipes <<<"${MLENV_TEST_RECIPES:-project from-source}"
 if [ "$MLENV_TEST_LONG" = 1 ]; then
   recipes=("$root"/tests/recipes/*.yaml)
   recipes=("${recipes[@]##*/}")
