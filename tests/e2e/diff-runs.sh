@@ -7,7 +7,7 @@ set -euo pipefail
 need runc jq git
 need_root
 
-base_store
+base_tree
 small_recipe "$work/small.yaml" six==1.16.0
 build_digest "$work/small.yaml" >/dev/null
 mkdir "$work/project" "$work/one" "$work/two"

@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 need jq
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
-base_store
+base_tree
 cd "$work"
 
 differing() { # differing ARGUMENT…: of `mlenv diff`; its answer, which must be that they differ

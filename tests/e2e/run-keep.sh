@@ -29,6 +29,12 @@ as() { # as WHO ARGUMENT…: mlenv in the project
 store_of() { if [ "$1" = root ]; then echo "$MLENV_STORE"; else echo "$user_home/store"; fi; }
 kept() { as_root find "$(store_of "$1")/kept" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l; }
 record() { as "$1" --json runs show "$2" | jq -r "$3"; }
+nobody_holds() { # nobody_holds WHO: a layer
+  local inode
+  for inode in $(as_root find "$(store_of "$1")/kept" -maxdepth 2 -name held -type f -printf '%i\n'); do
+    ! grep -q ":$inode " /proc/locks || return 1
+  done
+}
 has_ended() { [ "$(record "$1" "$2" .state)" != running ]; }
 # Nobody holds it any more, a killed run's first process included.
 is_free() { as "$1" run --from "$2" small -- true; }
@@ -130,6 +136,8 @@ for who in "${everybody[@]}"; do
   as "$who" runs rm first
   as_root mkdir -p "$(store_of "$who")/kept/20260101-000000-000000/held"
   as "$who" run --keep --name other small -- true 2>/dev/null
+  # Its first process may hold it for a moment after the run.
+  wait_until 20 nobody_holds "$who"
   as "$who" runs rm other 2>"$work/err"
   grep -qF '20260101-000000-000000` stays: ' "$work/err" || fail "$who: not said that one stays: $(cat "$work/err")"
   as_root rm -r "$(store_of "$who")/kept/20260101-000000-000000"
