@@ -5,6 +5,7 @@
 # says in a container made by hand, Docker, podman and a virtual machine (vm.sh has it alone in every
 # run) take part, training is measured, a throttled disk is in its rows, as the slowed processor is, and the page holds in
 # a browser.
+# first
 # shellcheck disable=SC2119  # no options
 set -euo pipefail
 # shellcheck source=tests/lib.sh
