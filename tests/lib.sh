@@ -340,6 +340,7 @@ small_store() {
       mkdir -p "$shared.recipe"
       small_recipe "$shared.recipe/small.yaml" six
       MLENV_STORE=$shared.new build_digest "$shared.recipe/small.yaml" >"$shared.recipe/digest"
+      MLENV_STORE=$shared.new "$MLENV" check small >"$shared.recipe/check" 2>&1 || true # what it finds out is kept
       mv "$shared.new" "$shared"
     fi
   ) 9>"$shared.busy"
