@@ -24,7 +24,7 @@ refused() { # refused STATUS WORDS COMMAND…
   equal "status" "$expected" "$status"
   grep -qF -- "$words" "$work/err" || fail "says: $(cat "$work/err")"
 }
-base_store
+base_tree
 
 note "the digest is told, and is what coreutils say"
 recipe_with ''

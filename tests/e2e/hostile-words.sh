@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Words that Linux, a runtime or a path's syntax cannot take: too long a variable or argument, odd characters in the
-# paths of store, project and temporary folder, ids that are none; as root and as an ordinary user, crun and runc.
+# paths of store, project and temporary folder, ids that are none; as root and as an ordinary user, crun and runc, each
+# with one of the two; all with --long.
 # shellcheck disable=SC2016  # backticks stand in messages
 set -euo pipefail
 # shellcheck source=tests/lib.sh
@@ -57,6 +58,7 @@ write("many.env", "".join(f"V{i}=" + "x" * 100000 + "\n" for i in range(70)))
 PYTHON
 for who in root user; do
   for runtime in crun runc; do
+    case $MLENV_TEST_LONG/$who/$runtime in 0/root/crun | 0/user/runc) continue ;; esac
     note "$who, $runtime: too long a variable, and too many of them"
     too_long "$who" 'its variable `BIG` is 140004 bytes long, and Linux takes 131071' --runtime "$runtime" --env-file "$work/long.env" words:v1 -- true
     too_long "$who" 'its arguments and variables are' --runtime "$runtime" --env-file "$work/many.env" words:v1 -- true
@@ -145,8 +147,9 @@ for who in root user; do
     place=$work/$who-place/$name
     mkdir -p "$place/p" "$place/tmp" "$place/data"
     chmod -R a+rwX "$work/$who-place"
+    store=$place/store run_as "$who" load "$work/words.tar" >/dev/null 2>"$work/err" || fail "$who, load to $name: $(cat "$work/err")"
     for runtime in crun runc; do
-      store=$place/store run_as "$who" load "$work/words.tar" >/dev/null 2>"$work/err" || fail "$who, load to $name: $(cat "$work/err")"
+      case $MLENV_TEST_LONG/$who/$runtime in 0/root/crun | 0/user/runc) continue ;; esac
       (
         cd "$place/p"
         export store=$place/store TMPDIR=$place/tmp

@@ -7,7 +7,7 @@ python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not in
 lines=$work/lines
 
 note "init, lock, build, add, remove, images, inspect, tag, save, load, vendor, rm, rollback, copy, push, pull, store, facts, check, explain, data, probe, compare, runs, watch, logs, stop, wait, reproduce"
-base_store
+base_tree
 small_recipe "$work/small.yaml" idna
 start_registry
 image=$registry/team/small:v1
