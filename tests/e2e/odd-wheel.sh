@@ -11,7 +11,7 @@ set -euo pipefail
 mkdir "$work/wheels" "$work/lies"
 python3 "$root/tests/support/odd_wheels.py" "$work/wheels" "$work/lies"
 export UV_FIND_LINKS=$work/wheels
-base_store
+base_tree
 small_recipe "$work/odd.yaml" mlenv-odd mlenv-streamed idna
 image=$(build_digest "$work/odd.yaml")
 note "$image"
