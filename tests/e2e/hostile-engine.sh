@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Container engines that lie, hang up or have something else by the name of ours, and images made for
 # whoever hands them to one: nothing but the run's own container is touched, and what an engine says
-# wrong is its failure, not a bug of mlenv's.
+# wrong is its failure, not a bug of mlenv's. What is no matter of the engine is tried with one of them; with --long
+# with both.
 # shellcheck disable=SC2016  # for other shells
 set -euo pipefail
 # shellcheck source=tests/lib.sh
@@ -95,6 +96,7 @@ look_at() { # look_at WHAT
 }
 for engine in podman docker; do
   for more in "" --read-only; do
+    case $MLENV_TEST_LONG/$engine/$more in 0/podman/ | 0/docker/--read-only) continue ;; esac
     # shellcheck disable=SC2086  # words
     (exec 7<"$work" 9<"$work/answers" && m run --runtime "$engine" $more --tmpfs /tmp hostile/made:v1 -- sh -c "$probe") \
       >"$work/out" 2>"$work/err" </dev/null || fail "$engine $more: $(cat "$work/err")"
@@ -111,6 +113,7 @@ for way in "" ../../../../../../../../../../../..; do
   python3 "$root/tests/support/busybox_image.py" "$work/dev.tar" hostile/dev:v1 "dev@$way$work/machine"
   "$MLENV" -q load "$work/dev.tar" >/dev/null
   for engine in podman docker; do
+    case $MLENV_TEST_LONG/$engine/$way in 0/podman/ | 0/docker/?*) continue ;; esac
     m run --runtime "$engine" --no-check --no-project hostile/dev:v1 -- ls -l /dev/fd >"$work/out" 2>"$work/err" </dev/null ||
       fail "$engine: $(cat "$work/err")"
     equal "$engine: the machine's folder" "ptmx kept" "$(ls -A "$work/machine") $(cat "$work/machine/ptmx")"
