@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 need bash zsh fish shellcheck
 
-base_store
+base_tree
 tagged=127.0.0.1:5000/team/base:v1
 "$MLENV" tag base "$tagged"
 mkdir "$work/bin" "$work/folder" "$work/folder/recipes"

@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 need apt-get jq
 
-base_store
+base_tree
 # shellcheck disable=SC2016  # for apt-get
 archive=$(apt-get indextargets --format '$(SITE) $(CODENAME) $(REPO_URI)' | awk '$2 == "bookworm" {print $3; exit}')
 [[ $archive == http* ]] || skip "this machine's apt has no archive of bookworm on the network"
