@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/engines.sh
 . "$(dirname "$0")/../support/engines.sh"
-need dockerd docker
+need dockerd docker busybox
 need_root
 
 # shellcheck disable=SC2119  # no options
@@ -20,9 +20,10 @@ for path in a.md README.md README-secret.md temp tempa tempab/in somedir/tempora
   mkdir -p "$project/$(dirname "$path")"
   echo "$path" >"$project/$path"
 done
-printf 'name: oracle\nbase: debian:bookworm\npython: "3.11"\nfiles: {.: /project}\n' >"$project/app.yaml"
+# A small base: it is written again for each table.
+python3 "$root/tests/support/busybox_image.py" "$work/busybox.tar" busybox
+printf 'name: oracle\nbase: oci-archive:../busybox.tar\nfiles: {.: /project}\n' >"$project/app.yaml"
 printf 'FROM scratch\nCOPY . /project/\nCMD ["x"]\n' >"$work/Dockerfile"
-base_store
 build_digest "$project/app.yaml" >/dev/null # makes the lock
 cp "$work/Dockerfile" "$project/"
 
