@@ -12,13 +12,12 @@ set -euo pipefail
 need runc jq python3 git
 need_node_agent
 
-small_recipe "$work/small.yaml" six
-base_store
-build_digest "$work/small.yaml" >/dev/null
+small_tree
 mkdir -p "$work/project" "$work/shared/slurm" "$work/scripts"
 cd "$work/project"
 shared=$work/shared
 nodes_up 2
+nodes_have_small
 with_ssh
 
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out" "$work/err")"; }
@@ -66,6 +65,7 @@ unforced() { install -m 600 "$bed/ssh/id.pub" "$keys"; }
 
 note "ssh: what a node says is neither run nor sent"
 by_ssh meet small -- sh -c 'echo here'
+on node2 mv .local/share/mlenv .local/share/before
 echo "nobody else's" >"$work/scripts/secret"
 forced <<FORCED
 echo 'NODE a[\$(>$shared/run)] x 10.77.0.3 eth0 0'
@@ -82,7 +82,7 @@ ends_with 0 on head bash "$work/scripts/meet.sh"
 shown '^0: here$'
 shown '^1: here$'
 tar -tf "$shared/sent" >"$work/sent"
-grep -q '^image/index.json$' "$work/sent" || fail "what node2 was sent is not known: $(cat "$work/sent")"
+grep -q '^image/blobs/' "$work/sent" || fail "what node2 was sent is not known: $(cat "$work/sent")"
 if grep -vxE 'image/(oci-layout|index\.json|blobs/sha256/[0-9a-f]{64})' "$work/sent"; then fail "node2 was sent more than it may have"; fi
 [ ! -e "$shared/run" ] || fail "a node had a command run on the submit host"
 

@@ -14,7 +14,7 @@ driver=${MLENV%/*}/tests/node_driver
 [ -x "$driver" ] || skip "tests/node_driver is not built (MLENV_TESTS=OFF)"
 
 printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
-base_store
+base_tree
 image=$(build_digest "$work/base.yaml")
 
 note "nothing is linked"
@@ -91,7 +91,7 @@ blob=$MLENV_STORE/blobs/${layer#sha256:}
 [ -f "$blob" ] || fail "the layer is no file"
 rm -rf "$work/good" && cp "$blob" "$work/good"
 printf 'x' | dd of="$blob" bs=1 seek=1000 conv=notrunc status=none
-as_root rm -rf "$bare/store"
+as_root mv "$bare/store" "$work/store-before" # files are made slowly where many were just removed
 mkdir "$bare/store"
 rank 'true'
 cp "$work/good" "$blob"
