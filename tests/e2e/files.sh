@@ -30,7 +30,7 @@ echo 'lr = 1' >"$project/conf/train.toml"
 mkdir "$project/root"
 echo 'set x' >"$project/root/.inputrc"
 echo '**/*.bin' >"$project/.mlenvignore"
-base_store
+base_tree
 
 builds() { # builds ARGUMENT…: of `mlenv build`; the digest in $image, the story in $work/err
   "$MLENV" build "$@" "$path" >"$work/out" 2>"$work/err" || fail "build says: $(cat "$work/err")"

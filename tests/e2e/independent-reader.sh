@@ -15,7 +15,7 @@ disagrees() { # disagrees WORDS OCI_FOLDER [ARGUMENT…]
   grep -qF -- "$words" "$work/err" || fail "not a word of \`$words\`: $(head -n 5 "$work/err")"
 }
 
-base_store
+base_tree
 small_recipe "$work/project.yaml" idna six numpy
 mkdir -p "$work/src/deep/empty"
 echo 'print(1)' >"$work/src/main.py"

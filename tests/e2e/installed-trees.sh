@@ -58,6 +58,6 @@ compare() { # compare NAME
   as_root rm -rf "$out"
 }
 
-base_store
+base_tree
 for name in "${recipes[@]}"; do compare "$name"; done
 verify_store

@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 need python3
 
-base_store
+base_tree
 cd "$work"
 recipe_of() { printf 'name: %s\nbase: debian:bookworm\npython: "3.11"\npackages: [%s]\n' "$1" "$2" >"$1.yaml"; }
 refused() { # refused STATUS TEXT COMMAND…
