@@ -2,6 +2,7 @@
 # The catalog's recipes for the processor build, and something small trains in each: scikit-learn, and TensorFlow in
 # bert-tensorflow, where one gradient is enough in every run. Only with MLENV_TEST_LONG=1 BERT is trained, as are the
 # others, and several run at once (run-matrix.sh). deterministic.sh and quickstart.sh train in jax-cpu in every run.
+# first
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

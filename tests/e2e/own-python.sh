@@ -77,7 +77,7 @@ grep -q 'file = "pyyaml-.*-cp39-cp39-' "$work/recipe.lock" || fail "a wheel for 
 if grep -qF 127.0.0.1 "$work/recipe.lock"; then fail "the lock names a host"; fi
 
 note "build"
-base_store
+base_tree
 first=$(build_digest "$work/recipe.yaml")
 cat >"$work/look.py" <<'PYTHON'
 import os, sys, sysconfig, yaml
