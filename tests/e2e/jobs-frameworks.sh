@@ -4,6 +4,7 @@
 # undisturbed run. JAX on this machine's nodes and by ssh; with MLENV_TEST_LONG=1 by each engine, as are PyTorch,
 # TensorFlow's MultiWorkerMirroredStrategy and its parameter servers, which may also be asynchronous. (In every run
 # jobs-mpi.sh has the same bits twice, nodes-slurm.sh a node's power under Slurm.)
+# first
 # shellcheck disable=SC2016,SC2054 # what stands in single quotes is for others; a list for --hosts
 set -euo pipefail
 # shellcheck source=tests/lib.sh

@@ -4,6 +4,7 @@
 # a rank that fails is named with its node; nothing is left. With MLENV_TEST_LONG=1 also by Slurm,
 # and the other way round: the site's mpirun and srun start a container for each rank; and what jobs-deterministic.sh and
 # jobs.sh have of other strategies.
+# first
 # shellcheck disable=SC2016 # what stands in single quotes is for others
 set -euo pipefail
 # shellcheck source=tests/lib.sh
