@@ -55,7 +55,7 @@ cuobjdump=$work/cuobjdump/nvidia/cu13/bin/cuobjdump
 chmod +x "$cuobjdump"
 
 note "an image with files that lack something"
-base_store
+base_tree
 mkdir -p project/lib
 cp "$root/tests/fuzz/corpus/elf/good-top.so" "$root/tests/fuzz/corpus/elf/good-32.so" project/lib/
 cp -r plugin/jax_cuda13_plugin project/plugin
