@@ -13,7 +13,7 @@ need_root
 # shellcheck source=/dev/null
 . /etc/os-release
 [ "${ID:-}" = debian ] || skip "apt's sources here are not Debian's"
-base_store
+base_tree
 
 note "a base as slim images are, with settings of its own"
 cat >"$work/base.yaml" <<'RECIPE'

@@ -82,7 +82,7 @@ else
   export MLENV_STORE=$work/store
   path=$work/small.yaml
   small_recipe "$path" numpy einops
-  base_store
+  base_tree
   "$MLENV" lock "$path"
 fi
 name=$(basename "$path" .yaml)

@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 need python3 git
 
-base_store
+base_tree
 cd "$work"
 export GIT_CONFIG_GLOBAL=$work/gitconfig GIT_CONFIG_NOSYSTEM=1 NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
 git config --global user.name tester
