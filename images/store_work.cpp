@@ -237,17 +237,17 @@ void StoreWork::make_while_others_wait() {
 }
 
 std::vector<StoreWork::Living> StoreWork::living() const {
-  using Clock = std::chrono::system_clock;
+  using SystemClock = std::chrono::system_clock;
   std::vector<Living> all;
   for (const fs::path& folder : list_folder(tmp_)) {
     Fd lock;
     if (folder == folder_ || !is_work(folder) || is_dead(folder, lock)) continue;
-    Living one{Clock::from_time_t(0), std::nullopt};
+    Living one{SystemClock::from_time_t(0), std::nullopt};
     struct stat status {};
     if (lock && ::fstat(lock.get(), &status) == 0) {
-      const auto since = Clock::from_time_t(status.st_mtime);
+      const auto since = SystemClock::from_time_t(status.st_mtime);
       // A clock that was put back since tells nothing.
-      if (since <= Clock::now()) one.since = since;
+      if (since <= SystemClock::now()) one.since = since;
       one.needs = read_file_if_exists(folder / kNeedsName);
     }
     all.push_back(std::move(one));

@@ -125,8 +125,9 @@ void RecipeReader::check_demands(const YamlNode& root) {
   const bool no_cuda = recipe_.cuda && recipe_.cuda->text == "cpu";
   if (names_wheels(root) && !no_cuda) return;
   for (const auto& [key, value] : root.members) {
-    constexpr std::array<std::string_view, 3> kDemands = {"driver", "gpus", "libraries"};
-    if (std::find(kDemands.begin(), kDemands.end(), key.text) == kDemands.end()) continue;
+    constexpr std::array<std::string_view, 3> kDemandsOfCuda = {"driver", "gpus", "libraries"};
+    if (std::find(kDemandsOfCuda.begin(), kDemandsOfCuda.end(), key.text) == kDemandsOfCuda.end())
+      continue;
     values_.mistake(
         key, no_cuda ? fmt::format("`{}` is about CUDA, and `cuda: cpu` asks for none", key.text)
                      : fmt::format("`{}` has nothing to act on: name a `framework`, `packages` or "

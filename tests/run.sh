@@ -72,11 +72,11 @@ build_release
 area lint
 step_if lint/format .ci/format
 step_if lint/layers .ci/layers
+step_if lint/names .ci/names
 step_if lint/bans .ci/lint
 step_if lint/errors .ci/errors
 step_if lint/rules .ci/rules
 step_if lint/programs .ci/programs
-step_if lint/shellcheck .ci/shellcheck
 
 if [ "$quick" = 1 ] && [ -n "$filter" ]; then build_folder asan build/asan mlenv_unit; fi
 [ "$quick" = 1 ] || beside_scenarios
@@ -94,7 +94,7 @@ area unit
 if wanted unit; then unit_tests unit "$root/build/asan/tests/mlenv_unit" ${filter:+"$filter"}; fi
 
 area fuzz
-if wanted fuzz; then fuzz_targets $((long ? 300 : 20)); fi
+if wanted fuzz; then fuzz_targets $((long ? 300 : 10)); fi
 
 if [ "$long" = 1 ]; then
   area tsan

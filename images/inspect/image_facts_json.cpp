@@ -13,10 +13,10 @@ constexpr RecordKind kKind = {"mlenv.image-facts/1", "facts of an image",
 }  // namespace
 
 bool is_heeded_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kNames = {"LD_LIBRARY_PATH", "LD_PRELOAD",
-                                                      "OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME"};
+  constexpr std::array<std::string_view, 4> kHeeded = {"LD_LIBRARY_PATH", "LD_PRELOAD",
+                                                       "OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME"};
   return name.starts_with("NVIDIA_") || name.starts_with("CUDA_") || name.starts_with("NCCL_") ||
-         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+         std::find(kHeeded.begin(), kHeeded.end(), name) != kHeeded.end();
 }
 
 std::string render_image_facts(const ImageFacts& facts) { return render_record(facts, kKind); }

@@ -203,12 +203,23 @@ once_more() {
   done
 }
 
-# The sanitised build and clang-tidy, which take long where nothing is cached, get what scenarios leave of the
-# processors: these wait for links, disks and machines that start. Both show their results when they have them.
+# Sources by themselves: all with --long, else what changed since $MLENV_TEST_SINCE, which is the newest commit that
+# is older than a day.
+sources_alone() {
+  local base=()
+  if [ "$long" = 0 ]; then
+    base=("${MLENV_TEST_SINCE:-$(git rev-list -1 --before='1 day ago' HEAD 2>/dev/null || true)}")
+    [ -n "${base[0]}" ] || base=("$(git rev-parse --quiet --verify HEAD~1 || git rev-parse HEAD)")
+  fi
+  .ci/sources build "${base[@]}"
+}
+
+# The sanitised build and checks of sources, which take long where nothing is remembered, get what scenarios leave of
+# the processors: these wait for links, disks and machines that start. They show their results when they have them.
 beside=
 beside_scenarios() {
-  wanted unit || wanted fuzz || wanted tidy || return 0
-  mkdir -p "$work/logs/tidy"
+  wanted unit || wanted fuzz || wanted tidy || wanted lint || return 0
+  mkdir -p "$work/logs/tidy" "$work/logs/lint"
   set -m # a process group of its own, to be ended whole
   {
     chrt --idle --pid 0 "$BASHPID" || true
@@ -217,10 +228,13 @@ beside_scenarios() {
     if wanted fuzz; then mapfile -t -O ${#targets[@]} targets < <(fuzz_names); fi
     if [ ${#targets[@]} -gt 0 ]; then
       build_folder asan build/asan "${targets[@]}"
-    else
+    elif wanted tidy; then
       cmake --preset asan >"$work/tidy-configure.log" # clang-tidy reads its compile commands
     fi
+    step_if lint/shellcheck .ci/shellcheck
+    [ -e build/compile_commands.json ] || ! wanted tidy || cmake --preset release >>"$work/tidy-configure.log"
     step_if tidy/clang-tidy .ci/tidy build/asan
+    step_if tidy/sources sources_alone
   } &
   beside=$!
   set +m
@@ -232,6 +246,16 @@ join_beside() {
   beside=
 }
 
+# Whether tests/only-long names it, and nobody else does.
+left_to_long() {
+  local name
+  [ "$long" = 0 ] || return 1
+  for name in "${only[@]}"; do
+    if [ "$name" = "$1" ]; then return 1; fi
+  done
+  grep -q "^$1 " tests/only-long
+}
+
 # Three at a time; scripts that say `# first` near the top take longest and go first.
 e2e_scripts() {
   local script scripts=() most=${MLENV_TEST_TOGETHER:-3}
@@ -239,6 +263,7 @@ e2e_scripts() {
     [ -e "$script" ] || continue
     script=${script%.sh}
     wanted "e2e/${script##*/}" || continue
+    if left_to_long "e2e/${script##*/}"; then continue; fi
     has_result "e2e/${script##*/}" || scripts+=("$script.sh")
   done
   [ ${#scripts[@]} -eq 0 ] && return 0

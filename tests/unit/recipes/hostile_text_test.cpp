@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/recipe.hpp"
+#include "tests/support/rounds.hpp"
 
 namespace mlenv {
 namespace {
@@ -63,7 +64,7 @@ TEST(HostileRecipe, NothingIsMultiplied) {
 }
 
 TEST(HostileRecipe, HugeTextsAreShownInPart) {
-  const std::string huge(std::size_t{3} << 20U, 'x');
+  const std::string huge(rounds<std::size_t>(200'000, 3'000'000), 'x');
   EXPECT_EQ(recipe("workdir: " + huge + "\n"), "recipe-invalid");
   EXPECT_EQ(recipe("framework: \"" + huge + "==\"\n"), "recipe-invalid");
   EXPECT_EQ(recipe(huge + ": 1\n"), "recipe-invalid");
@@ -130,7 +131,7 @@ TEST(HostileLock, EveryTypeInEveryPlace) {
 }
 
 TEST(HostileLock, HugeTextsAreShownInPart) {
-  const std::string huge(std::size_t{3} << 20U, 'x');
+  const std::string huge(rounds<std::size_t>(200'000, 3'000'000), 'x');
   EXPECT_EQ(lock("version = \"" + huge + "\"\n"), "lock-invalid");
   EXPECT_EQ(lock(huge + " = 1\n"), "lock-invalid");
   EXPECT_EQ(lock("version = 1\n" + huge + " = 1\n"), "lock-invalid");

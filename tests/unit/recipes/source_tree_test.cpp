@@ -13,6 +13,7 @@
 #include "recipes/vendored.hpp"
 #include "tests/support/deep_tree.hpp"
 #include "tests/support/error_code.hpp"
+#include "tests/support/rounds.hpp"
 
 namespace mlenv {
 namespace {
@@ -100,7 +101,7 @@ TEST_F(SourceTreeTest, AFileThatVanishesMeanwhileLeavesNoHalfTree) {
       fs::rename(home() / "x/file-7", home() / "aside");
     }
   });
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < rounds(60, 300); ++i) {
     std::optional<Digest> found;
     const std::string code = code_of([&] { found = read_source_tree(home() / "x").digest(); });
     EXPECT_EQ(code, found ? "" : "file-changed");

@@ -86,16 +86,16 @@ TEST(Dockerfile, TellsExecFormFromAShells) {
   EXPECT_FALSE(exec_form("[1]"));
 }
 
-struct Seen {
+struct SeenCommand {
   Strings words;
   bool simple;
   bool alone;
   bool control;
-  friend bool operator==(const Seen&, const Seen&) = default;
+  friend bool operator==(const SeenCommand&, const SeenCommand&) = default;
 };
 
-std::vector<Seen> seen(std::string_view text, const DockerVariables& known = {}) {
-  std::vector<Seen> all;
+std::vector<SeenCommand> seen(std::string_view text, const DockerVariables& known = {}) {
+  std::vector<SeenCommand> all;
   for (const ShellCommand& one : shell_commands(text, known)) {
     all.push_back({one.words, one.simple, one.alone, one.control});
   }
@@ -104,10 +104,10 @@ std::vector<Seen> seen(std::string_view text, const DockerVariables& known = {})
 
 TEST(ShellWords, QuotesAndVariables) {
   EXPECT_EQ(seen("pip install 'a>=1' \"b==$V\" c\\ d # no", {{"V", "2"}}),
-            (std::vector<Seen>{{{"pip", "install", "a>=1", "b==2", "c d"}, true, true, false}}));
+            (std::vector<SeenCommand>{{{"pip", "install", "a>=1", "b==2", "c d"}, true, true, false}}));
   EXPECT_EQ(seen("$P x", {{"P", "a  b"}}),
-            (std::vector<Seen>{{{"a", "b", "x"}, true, true, false}}));
-  EXPECT_EQ(seen("a && b; c\nd"), (std::vector<Seen>{{{"a"}, true, true, false},
+            (std::vector<SeenCommand>{{{"a", "b", "x"}, true, true, false}}));
+  EXPECT_EQ(seen("a && b; c\nd"), (std::vector<SeenCommand>{{{"a"}, true, true, false},
                                                      {{"b"}, true, true, false},
                                                      {{"c"}, true, true, false},
                                                      {{"d"}, true, true, false}}));
