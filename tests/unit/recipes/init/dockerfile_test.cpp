@@ -103,14 +103,15 @@ std::vector<SeenCommand> seen(std::string_view text, const DockerVariables& know
 }
 
 TEST(ShellWords, QuotesAndVariables) {
-  EXPECT_EQ(seen("pip install 'a>=1' \"b==$V\" c\\ d # no", {{"V", "2"}}),
-            (std::vector<SeenCommand>{{{"pip", "install", "a>=1", "b==2", "c d"}, true, true, false}}));
+  EXPECT_EQ(
+      seen("pip install 'a>=1' \"b==$V\" c\\ d # no", {{"V", "2"}}),
+      (std::vector<SeenCommand>{{{"pip", "install", "a>=1", "b==2", "c d"}, true, true, false}}));
   EXPECT_EQ(seen("$P x", {{"P", "a  b"}}),
             (std::vector<SeenCommand>{{{"a", "b", "x"}, true, true, false}}));
   EXPECT_EQ(seen("a && b; c\nd"), (std::vector<SeenCommand>{{{"a"}, true, true, false},
-                                                     {{"b"}, true, true, false},
-                                                     {{"c"}, true, true, false},
-                                                     {{"d"}, true, true, false}}));
+                                                            {{"b"}, true, true, false},
+                                                            {{"c"}, true, true, false},
+                                                            {{"d"}, true, true, false}}));
 }
 
 TEST(ShellWords, KnowsWhatIsMoreThanACommand) {
