@@ -64,7 +64,8 @@ trap 'exit 130' INT TERM
 area install
 purposes=(build run test)
 [ "$long" = 0 ] || purposes+=(long)
-step .ci/install "${purposes[@]}"
+mapfile -t scenarios < <(chosen_scenarios)
+step .ci/install "${purposes[@]}" "${scenarios[@]}"
 
 area build
 build_release
@@ -85,7 +86,7 @@ area golden
 goldens
 
 area e2e
-e2e_scripts tests/e2e/*.sh
+e2e_scripts "${scenarios[@]}"
 
 area beside
 join_beside

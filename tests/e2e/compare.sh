@@ -7,6 +7,7 @@
 # a browser.
 # first
 # shellcheck disable=SC2119  # no options
+# packages: qemu-system-x86
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

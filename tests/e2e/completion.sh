@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What Tab gives in bash, zsh and fish, each with the script that mlenv prints for it.
+# packages: fish zsh
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A Debian base is what mmdebstrap makes of the same packages: the same paths, types, modes, owners and
 # contents, but for the differences listed here. mlenv builds as an ordinary user, mmdebstrap as root.
+# packages: mmdebstrap
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

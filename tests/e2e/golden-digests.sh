@@ -2,6 +2,7 @@
 # An image of inputs that are the same everywhere has the committed digests, layer by layer, on every machine and
 # whatever mlenv was compiled with: tests/golden/digests. ACCEPT=1 writes them anew, which is a new version of the
 # layer format or of the lock, and never done lightly.
+# packages: mmdebstrap
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

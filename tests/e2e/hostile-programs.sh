@@ -2,6 +2,7 @@
 # Programs, libraries and settings that a run left in its project are not those of the host: mlenv
 # starts none of them, whatever PATH and its kin say.
 # shellcheck disable=SC2016 # what stands in single quotes is for others
+# packages: strace
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -3,6 +3,7 @@
 # zone, language, TMPDIR, parallelism, store, host name and day. The user's image also runs, as that user. A bare
 # Debian from nothing, and wheels on the base of another store; with MLENV_TEST_LONG=1 jax-cpu from nothing, which
 # trains.
+# packages: faketime
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

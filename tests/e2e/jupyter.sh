@@ -3,6 +3,7 @@
 # root (in front) and as an ordinary user (in the background, in a network of its own). With
 # MLENV_TEST_LONG=1 both in both ways, Docker and podman serve it, and a headless browser uses it as a person does
 # (MLENV_TEST_SCREENSHOT: where its picture goes).
+# packages: passt
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

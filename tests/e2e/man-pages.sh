@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Manual pages: well formed, and each holds all that the help does; installed where they are looked for.
+# packages: mandoc
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -3,6 +3,7 @@
 # broken one is named: real links, shaped by tc and cut by iptables, on engine ssh; engine local.
 # Ranks that hang, or that others wait for, are told; for the latter, and some ways in which a link is broken or a job
 # ends, with MLENV_TEST_LONG=1 (tests/unit/runner/job/{activity,preflight}_test.cpp have the same of what is measured).
+# packages: iperf3 iptables
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

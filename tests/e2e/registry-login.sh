@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A registry behind TLS with a private certificate authority and a password, the login in docker's
 # file and kept by a credential helper.
+# packages: apache2-utils pass
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Networks of a run: none, and one of its own with ports that this machine passes on, by pasta and by
 # slirp4netns, as root and as an ordinary user; nothing stays, whatever is killed.
+# packages: passt slirp4netns
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -2,6 +2,7 @@
 # `mlenv run --user` by an ordinary user: the job is another user of the image, files that it makes in
 # mounts are the caller's, with the ids that /etc/subuid and /etc/subgid give; without them one clear error.
 # shellcheck disable=SC2016  # for the shells inside
+# packages: uidmap
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -4,6 +4,7 @@
 # like any other; nothing is left behind. With --long: repeated, short of memory and of disk, a kernel that fails,
 # a comparison, a KVM that worked once.
 # first
+# packages: qemu-system-x86
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -256,15 +256,20 @@ left_to_long() {
   grep -q "^$1 " tests/only-long
 }
 
+# Files of the scenarios that this run is for.
+chosen_scenarios() {
+  local script name
+  for script in tests/e2e/*.sh; do
+    name=e2e/$(basename "$script" .sh)
+    if wanted "$name" && ! left_to_long "$name"; then echo "$script"; fi
+  done
+}
+
 # Three at a time; scripts that say `# first` near the top take longest and go first.
 e2e_scripts() {
   local script scripts=() most=${MLENV_TEST_TOGETHER:-3}
   for script in "$@"; do
-    [ -e "$script" ] || continue
-    script=${script%.sh}
-    wanted "e2e/${script##*/}" || continue
-    if left_to_long "e2e/${script##*/}"; then continue; fi
-    has_result "e2e/${script##*/}" || scripts+=("$script.sh")
+    has_result "e2e/$(basename "$script" .sh)" || scripts+=("$script")
   done
   [ ${#scripts[@]} -eq 0 ] && return 0
   mkdir -p "$work/logs/e2e" "$work/shared"
