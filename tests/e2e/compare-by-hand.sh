@@ -3,7 +3,7 @@
 # container and in a virtual machine that this script makes by itself, of the same files: a bundle
 # unpacked by umoci and started by runc; a disk by mke2fs, an initial RAM disk by cpio, the kernel's
 # package unpacked by dpkg-deb, started by QEMU. With --long; without it the judge alone is tested.
-# packages: cpio kmod qemu-system-x86
+# packages: qemu-system-x86
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

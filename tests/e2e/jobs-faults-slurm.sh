@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # jobs-faults-ranks.sh by engine slurm, and what Slurm itself does to a job: scancel, the end of its
-# time, a preemption that puts it back into the queue. Only with MLENV_TEST_LONG=1.
+# time, a preemption that puts it back into the queue.
 # shellcheck disable=SC2016 # what stands in single quotes is for others
 set -euo pipefail
 # shellcheck source=tests/lib.sh
@@ -12,7 +12,6 @@ set -euo pipefail
 # shellcheck source=tests/support/job_faults.sh
 . "$root/tests/support/job_faults.sh"
 
-[ "$MLENV_TEST_LONG" = 1 ] || exit 0
 faults_bed
 with_slurm
 cd "$work/project"
