@@ -8,4 +8,4 @@ tell mlenv --json build files.yaml
 truncate -s 6G large.yaml
 tell mlenv --json lock large.yaml
 truncate -s 60M large.json
-(ulimit -v 90000 && tell mlenv --json diff large.json large.json)
+(ulimit -v 70000 && tell mlenv --json diff large.json large.json)
