@@ -8,7 +8,7 @@
 # and kept), and the functions below. Whatever they start is ended at the end.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 MLENV=$(realpath "${MLENV:-$root/build/mlenv}")
-work=$(mktemp -d "${TMPDIR:-/tmp}/mlenv-test.XXXXXX")
+work=$(mktemp -d "${MLENV_TEST_TMP:-${TMPDIR:-/tmp}}/mlenv-test.XXXXXX")
 programs=$work.programs
 mkdir "$programs"
 chmod 755 "$work" "$programs"

@@ -57,6 +57,8 @@ fi
 work=$root/build/test-run
 [ "$quick" = 0 ] || work=$root/build/test-quick
 results=$work/results
+# shellcheck source=tests/support/memory.sh
+. tests/support/memory.sh
 begin_results "$resume"
 trap 'finish $?' EXIT
 trap 'exit 130' INT TERM

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What an image of Debian packages is to those who work in it: dpkg finds nothing wrong, libraries are found,
 # alternatives, certificates, users and character set are in order, and sshd lets one in.
+# on disk
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

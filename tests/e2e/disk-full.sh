@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A store on a disk that is too small: the build says so and fails, the store verifies, and with more
 # room the same store gives the same digest.
+# on disk
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

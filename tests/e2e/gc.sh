@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `mlenv gc`: what it frees and what it leaves, to a new user; beside runs and builds; killed at four moments, at
 # eight with MLENV_TEST_LONG=1.
+# on disk
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

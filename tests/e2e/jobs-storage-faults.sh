@@ -5,6 +5,7 @@
 # MLENV_TEST_LONG=1 its minute is waited for, after which the job goes on without the node (a node that is refused, and a
 # job that goes on with the others, are in jobs-storage.sh; how long is waited, in tests/unit/runner/job/patience_test.cpp).
 # shellcheck disable=SC2016 # what stands in single quotes is for others
+# on disk
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -4,6 +4,7 @@
 # one that cannot be written are refused by name; so is a node that comes later. On nodes that this
 # machine plays, too. Nothing stays behind in the storage.
 # shellcheck disable=SC2016 # what stands in single quotes is for others
+# on disk
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -4,6 +4,7 @@
 # unpacks, configures and packs a bare Debian) and four times while it lays wheels on a base, a push five times;
 # with --long 100 moments each, of the jax-cpu image from nothing.
 # first
+# on disk
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `mlenv run`: the job's status, streams, environment, mounts and folders, as root and as an ordinary
 # user; the image stays as it is, and nothing is left behind.
+# on disk
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

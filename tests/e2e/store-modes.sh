@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `store verify` by an ordinary user reads trees whose modes keep him out, and changes nothing in them:
 # with a user namespace of his own, and without.
+# on disk
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -162,7 +162,11 @@ run_script() {
   name=${name%.sh}
   log=$work/logs/$name${2:+-$2}.log
   began=$(now_ms)
-  timeout --kill-after=30 "${MLENV_TEST_TIMEOUT:-1500}" bash "$1" >"$log" 2>&1 </dev/null &
+  local place=()
+  if [ -n "$memory" ] && ! grep -q '^# on disk' "$1"; then
+    place=(env -u MLENV_TEST_LATER MLENV_TEST_TMP="$memory" MLENV_TEST_SHARED="$memory/shared")
+  fi
+  timeout --kill-after=30 "${MLENV_TEST_TIMEOUT:-1500}" "${place[@]}" bash "$1" >"$log" 2>&1 </dev/null &
   local child=$!
   # shellcheck disable=SC2064  # this child
   trap "kill $child; wait $child" TERM
@@ -276,6 +280,7 @@ e2e_scripts() {
   export MLENV_TEST_SHARED=$work/shared
   export MLENV_TEST_CACHE=${MLENV_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mlenv-tests}
   mkdir -p "$MLENV_TEST_CACHE"
+  mount_memory
   MLENV_TEST_LATER=$(mktemp -d "${TMPDIR:-/tmp}/mlenv-tests-done.XXXXXX")
   export MLENV_TEST_LATER
   local ended

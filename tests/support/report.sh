@@ -11,6 +11,7 @@ finish() {
   if [ -n "$children" ]; then kill $children 2>/dev/null || true; fi
   wait
   remove_later || true
+  unmount_memory || true
   if [ "$status" -ne 0 ] && ! grep -q ^fail "$results"; then
     record fail "$area_name/run" 0 "the test program itself ended with status $status"
   fi
