@@ -22,7 +22,7 @@ export XDG_CACHE_HOME=${MLENV_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mlenv-
 export MLENV_STORE=$work/store
 # Where a test runs uv itself: the machine's certificate authorities, as mlenv has it do.
 export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-true} UV_NATIVE_TLS=${UV_NATIVE_TLS:-true}
-: "${MLENV_TEST_SHARED:=$work/shared}" "${MLENV_TEST_LONG:=0}"
+: "${MLENV_TEST_SHARED:=$work/made-once}" "${MLENV_TEST_LONG:=0}"
 mkdir -p "$XDG_CACHE_HOME" "$MLENV_TEST_SHARED"
 
 # What looks after runs and jobs of the test's stores in the background, of a test that failed midway.
