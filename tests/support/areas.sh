@@ -130,7 +130,7 @@ unit_tests() {
   sed -nE -e "s,^\[       OK \] (\S+).* \(([0-9]+) ms\)$,pass\t$1/\1\t\2,p" \
     -e "s,^\[  SKIPPED \] (\S+).* \(([0-9]+) ms\)$,skip\t$1/\1\t\2\tsee ${log#"$root"/},p" \
     -e "s,^\[  FAILED  \] (\S+).* \(([0-9]+) ms\)$,fail\t$1/\1\t\2\tsee ${log#"$root"/},p" \
-    "$log" >"$work/gtest"
+    "$log" | awk -F'\t' -v OFS='\t' '{ $3 = sprintf("%.1f", $3 / 1000) } 1' >"$work/gtest"
   cat "$work/gtest" >>"$results"
   failed=$(grep -c ^fail "$work/gtest" || true)
   if [ "$status" -ne 0 ]; then
