@@ -91,7 +91,7 @@ base_store "$user_home/store"
 as_root chown -R "$user_id:$user_id" "$user_home/store"
 equal "the image" "$first" "$(as_user MLENV_STORE="$user_home/store" TOKEN="$secret" mlenv build --locked \
   --secret id=token,env=TOKEN "$user_home/p/steps.yaml" | tail -n 1)"
-as_root rm -rf "$user_home/store"
+drop "$user_home/store"
 
 note "a step that is never the same"
 recipe_with <<'STEPS'

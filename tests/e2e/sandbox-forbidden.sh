@@ -74,7 +74,7 @@ grep -qF 'because: this container forbids namespaces or mounts' "$work/err" || f
 grep -qF 'hint: run the container as root, or with `--security-opt seccomp=unconfined' "$work/err" || fail "says: $(cat "$work/err")"
 
 note "as another user, with them"
-as_root rm -rf "$work/own"
+drop "$work/own"
 mkdir "$work/own"
 find "$finished" -mindepth 1 -maxdepth 1 ! -name trees -exec cp -a --reflink=auto -t "$work/own" {} +
 mkdir "$work/own/trees"
