@@ -240,16 +240,24 @@ recipe() {
   echo "$work/$1/$1.yaml"
 }
 
+# once FOLDER COMMAND…: FOLDER is made by the first of a run who asks for it: COMMAND makes its last argument, which then
+# becomes FOLDER whole.
+once() {
+  local folder=$1
+  shift
+  (
+    flock 9
+    if [ ! -d "$folder" ]; then
+      "$@" "$folder.new"
+      mv "$folder.new" "$folder"
+    fi
+  ) 9>"$folder.busy"
+}
+
 # shared_store: sets MLENV_STORE to the store that tests share and must not damage; it begins as base_store's.
 shared_store() {
   export MLENV_STORE=$MLENV_TEST_SHARED/store
-  (
-    flock 9
-    if [ ! -d "$MLENV_STORE" ]; then
-      base_store "$MLENV_STORE.new"
-      mv "$MLENV_STORE.new" "$MLENV_STORE"
-    fi
-  ) 9>"$MLENV_STORE.busy"
+  once "$MLENV_STORE" base_store
 }
 
 # shared_image NAME: builds catalog recipe NAME, once per run, in the shared store; sets $recipe_path, and
@@ -315,64 +323,68 @@ RECIPE
 # have, built once; layers only, without the unpacked tree, which is made again when needed.
 # shellcheck disable=SC2120
 base_store() {
-  (
-    flock 9
-    if [ ! -d "$MLENV_TEST_SHARED/base" ]; then
-      printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
-      MLENV_STORE=$MLENV_TEST_SHARED/base.new "$MLENV" build "$work/base.yaml" >&2
-      mv "$MLENV_TEST_SHARED/base.new" "$MLENV_TEST_SHARED/base"
-    fi
-  ) 9>"$MLENV_TEST_SHARED/base.busy"
-  mkdir -p "${1:-$MLENV_STORE}/trees"
-  find "$MLENV_TEST_SHARED/base" -mindepth 1 -maxdepth 1 ! -name trees -exec \
-    cp -a --reflink=auto -t "${1:-$MLENV_STORE}" {} +
+  once "$MLENV_TEST_SHARED/base" build_base
+  copy_store "$MLENV_TEST_SHARED/base" "${1:-$MLENV_STORE}"
+}
+
+build_base() { # build_base STORE
+  printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
+  MLENV_STORE=$1 "$MLENV" build "$work/base.yaml" >&2
+}
+
+# copy_store FROM TO: without its unpacked trees.
+copy_store() {
+  mkdir -p "$2/trees"
+  find "$1" -mindepth 1 -maxdepth 1 ! -name trees -exec cp -a --reflink=auto -t "$2" {} +
+}
+
+# link_trees FROM TO: the unpacked trees of a store are another's too, by hard links; fails, and leaves none, where TO is
+# on another disk.
+link_trees() {
+  if ! cp -al "$1/trees/." "$2/trees" 2>/dev/null; then
+    rm -rf "$2/trees"
+    mkdir "$2/trees"
+    return 1
+  fi
 }
 
 # small_store [FOLDER]: the own store (or FOLDER) begins with the image `small` (small_recipe of six), built once,
 # with its unpacked trees; sets $image.
 # shellcheck disable=SC2120
 small_store() {
-  local shared=$MLENV_TEST_SHARED/small to=${1:-$MLENV_STORE}
-  (
-    flock 9
-    if [ ! -d "$shared" ]; then
-      base_store "$shared.new"
-      mkdir -p "$shared.recipe"
-      small_recipe "$shared.recipe/small.yaml" six
-      MLENV_STORE=$shared.new build_digest "$shared.recipe/small.yaml" >"$shared.recipe/digest"
-      MLENV_STORE=$shared.new "$MLENV" check small >"$shared.recipe/check" 2>&1 || true # what it finds out is kept
-      mv "$shared.new" "$shared"
-    fi
-  ) 9>"$shared.busy"
+  local to=${1:-$MLENV_STORE}
+  make_small
   mkdir -p "$to"
-  cp -a --reflink=auto "$shared/." "$to/"
+  cp -a --reflink=auto "$MLENV_TEST_SHARED/small/." "$to/"
+}
+make_small() {
+  once "$MLENV_TEST_SHARED/small" build_small
   # shellcheck disable=SC2034  # for the caller
-  image=$(cat "$shared.recipe/digest")
+  image=$(cat "$MLENV_TEST_SHARED/small.recipe/digest")
+}
+build_small() { # build_small STORE
+  local recipe=$MLENV_TEST_SHARED/small.recipe
+  base_store "$1"
+  mkdir -p "$recipe"
+  small_recipe "$recipe/small.yaml" six
+  MLENV_STORE=$1 build_digest "$recipe/small.yaml" >"$recipe/digest"
+  MLENV_STORE=$1 "$MLENV" check small >"$recipe/check" 2>&1 || true # what it finds out is kept
 }
 
 # base_tree, small_tree: `base_store` and `small_store` for the own store, whose trees are unpacked: by hard links to
 # trees that all tests share, in a tenth of the time. For tests that change nothing in a tree, nor its owner.
 base_tree() {
   base_store
-  link_trees "$MLENV_TEST_SHARED/base"
+  own_links "$MLENV_TEST_SHARED/base"
 }
 small_tree() {
-  # What is made once, if nobody did; then without its trees.
-  [ -d "$MLENV_TEST_SHARED/small" ] || small_store "$work/small-first"
-  mkdir -p "$MLENV_STORE/trees"
-  find "$MLENV_TEST_SHARED/small" -mindepth 1 -maxdepth 1 ! -name trees -exec cp -a --reflink=auto -t "$MLENV_STORE" {} +
-  # shellcheck disable=SC2034  # for the caller
-  image=$(cat "$MLENV_TEST_SHARED/small.recipe/digest")
+  make_small
+  copy_store "$MLENV_TEST_SHARED/small" "$MLENV_STORE"
   cp "$MLENV_TEST_SHARED/small.recipe"/small.{yaml,lock} "$work/"
-  link_trees "$MLENV_TEST_SHARED/small"
+  own_links "$MLENV_TEST_SHARED/small"
 }
-link_trees() { # link_trees STORE
-  if cp -al "$1/trees/." "$MLENV_STORE/trees" 2>/dev/null; then
-    echo "$1" >"$work/linked-trees" # for `user_store`
-  else # on another disk
-    rm -rf "$MLENV_STORE/trees"
-    mkdir "$MLENV_STORE/trees"
-  fi
+own_links() { # own_links STORE: whose they are is for `user_store`
+  if link_trees "$1" "$MLENV_STORE"; then echo "$1" >"$work/linked-trees"; fi
 }
 
 # reader_agrees IMAGE OCI_FOLDER [ARGUMENT…]: tests/support/read_layers.py finds nothing wrong, and

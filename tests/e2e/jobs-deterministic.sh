@@ -68,7 +68,7 @@ for engine in local ssh; do
     equal "$engine, $time: lines" 8 "$(wc -l <"$work/out")"
     equal "$engine, $time: all ranks" "$(LC_ALL=C sort "$work/single")" "$(same_in_all)"
   done
-  cmp "$work/$engine.first" "$work/$engine.${times[-1]}" || fail "$engine: another job"
+  [ ${#times[@]} = 1 ] || cmp "$work/$engine.first" "$work/$engine.second" || fail "$engine: another job"
   [ "$MLENV_TEST_LONG" = 1 ] || [ "$engine" = local ] || continue
 
   note "$engine: without it each draws its own, and another seed draws others"

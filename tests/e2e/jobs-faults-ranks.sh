@@ -57,8 +57,11 @@ status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 open(sys.argv[1], "w").write(str(status))
 PYTHON
 
-# by ENGINE: whether what follows is for the one that is used now, or for all.
-by() { [ "$MLENV_TEST_LONG" = 1 ] || [ "$engine" = "$1" ]; }
+# by ENGINE TEXT: whether what follows is for the one that is used now, or for all; notes it.
+by() {
+  [ "$MLENV_TEST_LONG" = 1 ] || [ "$engine" = "$1" ] || return 1
+  note "$engine: $2"
+}
 
 for engine in ssh local; do
   engine "$engine"
@@ -68,44 +71,35 @@ for engine in ssh local; do
   if [ "$engine" = ssh ]; then note_census; fi
   nothing_left "a job that does well"
 
-  if by ssh; then
-    note "$engine: a rank exits 1"
+  if by ssh "a rank exits 1"; then
     ends 1 "rank 1 on ${names[1]} ended with status 1" small -- python fault.py exit
     said '^    rank one gives up$'
   fi
-  if by local; then
-    note "$engine: a rank segfaults"
+  if by local "a rank segfaults"; then
     ends 139 "rank 1 on ${names[1]} was ended by signal 11 \(SIGSEGV\)" small -- python fault.py segv
   fi
-  if by ssh; then
-    note "$engine: a rank wants more memory than it may have"
+  if by ssh "a rank wants more memory than it may have"; then
     ends 137 "rank 1 on ${names[1]} was killed for want of memory" --memory 64m small -- python fault.py memory
   fi
-  if by local; then
-    note "$engine: a rank cannot import a module"
+  if by local "a rank cannot import a module"; then
     ends 1 "rank 1 on ${names[1]} ended with status 1" small -- python fault.py import
     said '^    ModuleNotFoundError: No module named .nothing_of_that_name'
   fi
-  if by ssh; then
-    note "$engine: a command that is not there"
+  if by ssh "a command that is not there"; then
     ends 127 'rank [0-2] on .* (could not be run|ended with status 127)' small -- no-such-program
     said 'no-such-program'
   fi
-  if by local; then
-    note "$engine: a port that another rank of the node has"
+  if by local "a port that another rank of the node has"; then
     ends 1 'rank [0-5] on .* ended with status 1' --ranks-per-node 2 small -- python fault.py taken
     said '^    OSError: .*Address already in use'
   fi
-  if by ssh; then
-    note "$engine: ranks hang, and the job has a deadline"
+  if by ssh "ranks hang, and the job has a deadline"; then
     ends 124 "the job.s deadline of 3 s is over" --timeout 3s --stop-timeout 1s small -- sh -c 'trap "" TERM; sleep 600'
   fi
-  if by local; then
-    note "$engine: a rank ends, and leaves a child behind that holds its output"
+  if by local "a rank ends, and leaves a child behind that holds its output"; then
     ends 0 '' --timeout 60s small -- sh -c 'sleep 7781 & exit 0'
   fi
-  if by ssh; then
-    note "$engine: the controller is killed"
+  if by ssh "the controller is killed"; then
     begun small -- sh -c "trap '' TERM HUP; $waits"
     on head pkill -9 -f -- "[r]un --nodes 3 --engine $engine"
     # Its own unfinished work goes when its store is next used.
@@ -114,8 +108,7 @@ for engine in ssh local; do
     nothing_left "the controller was killed, by $engine"
     equal "$engine: its record" lost "$(on_head "$MLENV" --json runs show last | jq -r .state)"
   fi
-  if by local; then
-    note "$engine: its terminal hangs up"
+  if by local "its terminal hangs up"; then
     rm -f "$work/shared"/*
     on_head env work="$work" python3 hang_up.py "$work/status" \
       "$MLENV" run --nodes 3 "${engine_words[@]}" -v "$work/shared:/shared" small -- sh -c "$waits" </dev/null >"$work/out" 2>"$work/err"

@@ -17,15 +17,9 @@ need_node_agent
 cp -r "$root/examples/multi-node" "$work/project"
 cd "$work/project"
 # Built once for all tests; its tree is unpacked anew.
-(
-  flock 9
-  if [ ! -d "$MLENV_TEST_SHARED/mpi" ]; then
-    MLENV_STORE=$MLENV_TEST_SHARED/mpi.new "$MLENV" build mpi.yaml >&2
-    mv "$MLENV_TEST_SHARED/mpi.new" "$MLENV_TEST_SHARED/mpi"
-  fi
-) 9>"$MLENV_TEST_SHARED/mpi.busy"
-mkdir -p "$MLENV_STORE/trees"
-find "$MLENV_TEST_SHARED/mpi" -mindepth 1 -maxdepth 1 ! -name trees -exec cp -a --reflink=auto -t "$MLENV_STORE" {} +
+build_mpi() { MLENV_STORE=$1 "$MLENV" build mpi.yaml >&2; }
+once "$MLENV_TEST_SHARED/mpi" build_mpi
+copy_store "$MLENV_TEST_SHARED/mpi" "$MLENV_STORE"
 cat >fails.py <<'PYTHON'
 import os, sys
 from mpi4py import MPI

@@ -75,9 +75,7 @@ grep -qF 'hint: run the container as root, or with `--security-opt seccomp=uncon
 
 note "as another user, with them"
 drop "$work/own"
-mkdir "$work/own"
-find "$finished" -mindepth 1 -maxdepth 1 ! -name trees -exec cp -a --reflink=auto -t "$work/own" {} +
-mkdir "$work/own/trees"
+copy_store "$finished" "$work/own"
 as_root chown -R 1000:1000 "$work/own"
 inside 1000:1000 "$work/own" /work/mlenv build /work/project/bare.yaml --locked --no-unpack >"$work/out" 2>"$work/err" ||
   fail "says: $(cat "$work/err")"

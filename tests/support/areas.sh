@@ -213,7 +213,7 @@ sources_alone() {
   local base=()
   if [ "$long" = 0 ]; then
     base=("${MLENV_TEST_SINCE:-$(git rev-list -1 --before='1 day ago' HEAD 2>/dev/null || true)}")
-    [ -n "${base[0]}" ] || base=("$(git rev-parse --quiet --verify HEAD~1 || git rev-parse HEAD)")
+    [ -n "${base[0]}" ] || base=("$(commit_before)")
   fi
   .ci/sources build "${base[@]}"
 }

@@ -124,12 +124,8 @@ nodes_have_small() {
   for name in "${bed_nodes[@]}"; do
     [ "$name" != head ] || continue
     to=$bed/$name/root/.local/share/mlenv
-    mkdir -p "$to/trees"
-    find "$from" -mindepth 1 -maxdepth 1 ! -name trees -exec cp -a --reflink=auto -t "$to" {} +
-    if ! cp -al "$from/trees/." "$to/trees" 2>/dev/null; then # on another disk
-      rm -rf "$to/trees"
-      mkdir "$to/trees"
-    fi
+    copy_store "$from" "$to"
+    link_trees "$from" "$to" || true
   done
 }
 

@@ -11,8 +11,10 @@ changed_since() {
   git ls-files --others --exclude-standard
 }
 
+# The commit before the last, if there is one.
+commit_before() { git rev-parse --quiet --verify HEAD~1 || git rev-parse HEAD; }
 # The commit that a branch began at, or the one before the last.
-usual_since() { git merge-base HEAD '@{upstream}' 2>/dev/null || git rev-parse --quiet --verify HEAD~1 || git rev-parse HEAD; }
+usual_since() { git merge-base HEAD '@{upstream}' 2>/dev/null || commit_before; }
 
 # unit_filter COMMIT: GoogleTest's pattern for the suites of changed tests, and of the tests of changed
 # sources; empty without any.
