@@ -17,11 +17,14 @@ typed() {
 
 tell "1. What building needs"
 "$root/.ci/install" build run
+installed=$((SECONDS - began))
 
 tell "2. mlenv itself"
+compiled=$SECONDS
 cd "$root"
 cmake -B build -G Ninja -DMLENV_TESTS=OFF >/dev/null
 cmake --build build --target mlenv
+compiled=$((SECONDS - compiled))
 export PATH=$root/build:$PATH
 typed mlenv --version
 
@@ -46,7 +49,7 @@ In $work:
   jax-cpu.lock    every wheel and Debian package of it, by sha256
   jax-cpu.built   the digests of image and layers, the same on every machine
   train-jax.py    ran in the image, with this folder as its working folder
-The image took $built s, the training $trained s, all together $((SECONDS - began)) s.
+Packages took $installed s, mlenv $compiled s, the image $built s, the training $trained s, all together $((SECONDS - began)) s.
 mlenv lies in $root/build/mlenv. Next:
   mlenv images
   mlenv run jax-cpu -- python

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <utility>
 
 #include "base/digest_scan.hpp"
 #include "base/disk_use.hpp"
@@ -203,31 +204,44 @@ RemovedLayers KeptLayers::remove_unnamed() const {
   const auto stays = [&](const fs::path& what, const Error& error) {
     removed.staying.push_back(fmt::format("`{}` stays: {}", what.string(), error.what()));
   };
-  // Locks before records: a run holds its layer when it names it.
   std::vector<Fd> locks;
   std::vector<fs::path> free;
-  for (const fs::path& folder : list_folder(folder_)) {
-    if (!is_layer(folder)) continue;
-    try {
-      std::optional<Fd> lock = lock_of(folder, true);
-      if (!lock) continue;
-      locks.push_back(*std::move(lock));
-      free.push_back(folder);
-    } catch (const Error& error) {
-      std::error_code gone;  // by another mlenv in the meantime
-      if (fs::exists(folder, gone)) stays(folder, error);
+  std::vector<fs::path> busy;
+  const auto lock_each = [&](const std::vector<fs::path>& folders, auto&& lock_folder) {
+    for (const fs::path& folder : folders) {
+      try {
+        std::optional<Fd> lock = lock_folder(folder, true);
+        (lock ? free : busy).push_back(folder);
+        if (lock) locks.push_back(*std::move(lock));
+      } catch (const Error& error) {
+        std::error_code gone;  // by another mlenv in the meantime
+        if (fs::exists(folder, gone)) stays(folder, error);
+      }
     }
-  }
-  if (free.empty()) return removed;
-  std::vector<std::string> kept;
+  };
+  const auto is_in = [](const std::vector<std::string>& ids, const fs::path& folder) {
+    return std::find(ids.begin(), ids.end(), folder.filename().string()) != ids.end();
+  };
   try {
-    kept = named();
+    // Locks before records: a run holds its layer when it names it.
+    std::vector<fs::path> all = list_folder(folder_);
+    std::erase_if(all, [](const fs::path& folder) { return !is_layer(folder); });
+    lock_each(all, lock_of);
+    if (free.empty() && busy.empty()) return removed;
+    std::vector<std::string> kept = named();
+    std::erase_if(
+        busy, [&](const fs::path& folder) { return is_unfinished(folder) || is_in(kept, folder); });
+    if (!busy.empty()) {
+      // What nobody names, a run has not recorded yet, or one that ended holds for a moment.
+      lock_each(std::exchange(busy, {}), lock_in_time);
+      kept = named();
+    }
+    std::erase_if(free, [&](const fs::path& folder) { return is_in(kept, folder); });
   } catch (const Error& error) {
     stays(folder_, error);
     return removed;
   }
   for (const fs::path& folder : free) {
-    if (std::find(kept.begin(), kept.end(), folder.filename().string()) != kept.end()) continue;
     try {
       remove(folder);
       if (!is_unfinished(folder)) ++removed.count;

@@ -56,7 +56,8 @@ class KeptLayers {
   /// So many runs have had it to write; 0 where it is gone.
   std::uint64_t generation(const std::string& id) const;
   /// Takes those away to which no recorded run wrote, and what a killed mlenv left of others. One
-  /// that is held stays, and nothing is said of it.
+  /// that is held stays, and nothing is said of it; one that no record names is waited for, up to a
+  /// second: a run that just ended may hold it.
   RemovedLayers remove_unnamed() const;
   /// The images that they lie over.
   std::vector<Digest> needs() const;

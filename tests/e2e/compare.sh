@@ -30,7 +30,7 @@ value() { # value FILE ROW SIDE WHAT
 holds() { [ "$(jq -n "$1")" = true ] || fail "$2: $1"; } # holds EXPRESSION WHAT
 
 note "figures"
-compare tools --tools tools --sides bare,builtin --quick --rows start.user,stop,cpu.integer,isolation,size,train --budget 20s \
+compare tools --tools tools --sides bare,builtin --quick --rows start.user,stop,cpu.integer,isolation,size,train --budget 10s \
   --json-file one.json >table 2>err
 "$root/tests/schema/check.py" <one.json
 for row in start.user stop cpu.integer; do
@@ -55,7 +55,7 @@ equal "no framework" "the image has none of PyTorch, JAX, TensorFlow and scikit-
 grep -q 'start, to the first instruction' table || fail "no such row: $(cat table)"
 
 note "what else is measured of a machine; with --long, training"
-learning=tools rows=data,network,cpu.float,disk.random,memory.bandwidth budget=24s
+learning=tools rows=data,network,cpu.float,disk.random,memory.bandwidth budget=14s
 units='{"data.load": "files/s", "network.bandwidth": "bytes/s", "network.latency": "s", "cpu.float": "operations/s",
   "disk.random": "operations/s", "memory.bandwidth": "bytes/s"}'
 if [ "$MLENV_TEST_LONG" = 1 ]; then
@@ -96,7 +96,7 @@ as_root find "$MLENV_STORE/trees" -path '*/python3.11/os.py' -exec tail -c 1 {} 
 ! grep -q '#' ends || fail "the store's file was written"
 
 note "what a command leaves running is not waited for, and ends"
-compare tools --sides bare --rows command --budget 6s --json-file daemon.json -- sh -c "setsid sleep 34.$$ & true" >table 2>err
+compare tools --sides bare --rows command --budget 3s --json-file daemon.json -- sh -c "setsid sleep 34.$$ & true" >table 2>err
 holds "$(value daemon.json command.wall bare .summary.count) >= 2" "starts of a command with a daemon: $(cat table)"
 ! pgrep -f "^sleep 34.$$\$" >/dev/null || fail "the daemon goes on"
 
@@ -142,7 +142,7 @@ jq -e '[.rows[] | .sides[0] as $base | .sides[] | select(.ratio != null) |
   fail "a claim over intervals that touch: $(cat one.json)"
 
 note "a planted slow-down is in its row"
-compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 24s --option builtin=--cpus=0.1 \
+compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 12s --option builtin=--cpus=0.1 \
   --json-file slow.json >table 2>err
 equal "the processor's row" worse "$(value slow.json cpu.integer builtin .relation)"
 holds "$(value slow.json cpu.integer builtin .ratio) < 0.6" "a tenth of a processor"
@@ -265,7 +265,7 @@ equal "the command's row" interrupted "$(value cut.json command.wall builtin .wh
 ! pgrep -f "^sleep 31.$$\$" >/dev/null || fail "the command goes on"
 
 note "a snapshot, and what a cold start reads"
-compare tools --quick --sides bare,builtin --rows snapshot,start.cold --budget 20s --json-file snapshot.json >table 2>err
+compare tools --quick --sides bare,builtin --rows snapshot,start.cold --budget 10s --json-file snapshot.json >table 2>err
 holds "$(value snapshot.json snapshot.size builtin .summary.low) >= 33554432" "what was written is kept"
 holds "$(value snapshot.json snapshot.size builtin .summary.high) < 40e6" "nothing else is"
 holds "$(value snapshot.json snapshot.time builtin .summary.median) > 0" "a snapshot's time"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The Debian package: made by CPack, holds what it should, and what is installed from it runs.
-# packages: apparmor
+# packages: apparmor file
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

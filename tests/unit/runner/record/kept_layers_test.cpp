@@ -1,6 +1,8 @@
 #include "runner/record/kept_layers.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <thread>
 
 #include "base/error.hpp"
 #include "runner/record/record_files.hpp"
@@ -66,6 +68,17 @@ TEST_F(KeptLayersTest, GoesWithTheLastRunThatWroteToIt) {
     EXPECT_EQ(layers_.remove_unnamed().count, 0U);
   }
   EXPECT_EQ(layers_.remove_unnamed().count, 1U);
+  EXPECT_EQ(list_folder(store_.path() / "kept").size(), 0U);
+}
+
+TEST_F(KeptLayersTest, GoesThoughARunThatEndedHoldsItForAMoment) {
+  std::optional<HeldLayer> held = layers_.make("sha256:1");
+  std::thread ended([&] {
+    (void)::poll(nullptr, 0, 50);
+    held.reset();
+  });
+  EXPECT_EQ(layers_.remove_unnamed().count, 1U);
+  ended.join();
   EXPECT_EQ(list_folder(store_.path() / "kept").size(), 0U);
 }
 
