@@ -30,7 +30,7 @@ value() { # value FILE ROW SIDE WHAT
 holds() { [ "$(jq -n "$1")" = true ] || fail "$2: $1"; } # holds EXPRESSION WHAT
 
 note "figures"
-compare tools --tools tools --sides bare,builtin --quick --rows start.user,stop,cpu.integer,isolation,size,train --budget 10s \
+compare tools --tools tools --sides bare,builtin --quick --rows start.user,stop,cpu.integer,isolation,size,train --budget 15s \
   --json-file one.json >table 2>err
 "$root/tests/schema/check.py" <one.json
 for row in start.user stop cpu.integer; do
@@ -142,7 +142,7 @@ jq -e '[.rows[] | .sides[0] as $base | .sides[] | select(.ratio != null) |
   fail "a claim over intervals that touch: $(cat one.json)"
 
 note "a planted slow-down is in its row"
-compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 12s --option builtin=--cpus=0.1 \
+compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 18s --option builtin=--cpus=0.1 \
   --json-file slow.json >table 2>err
 equal "the processor's row" worse "$(value slow.json cpu.integer builtin .relation)"
 holds "$(value slow.json cpu.integer builtin .ratio) < 0.6" "a tenth of a processor"

@@ -155,6 +155,14 @@ goldens() {
   done
 }
 
+# processor_seconds FILE: of children, as `times` told the file.
+processor_seconds() {
+  awk 'NR == 2 {
+    for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); seconds += 60 * part[1] + part[2] }
+    printf "%.1f\n", seconds
+  }' "$1"
+}
+
 # run_script FILE [alone]: one scenario, in a process of its own group so that nothing outlives it. One
 # that fails beside others is noted in $work/again.
 run_script() {
@@ -172,6 +180,9 @@ run_script() {
   trap "kill $child; wait $child" TERM
   wait "$child" || status=$?
   local took=$(($(now_ms) - began))
+  times >"$work/processor-$child"
+  processor_seconds "$work/processor-$child" | sed "s,^,$name\t," >>"$work/processors"
+  rm "$work/processor-$child"
   case $status in
     0) record pass "$name" "$took" ;;
     77) record skip "$name" "$took" "$(tail -n 1 "$log")" ;;

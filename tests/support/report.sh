@@ -59,18 +59,18 @@ report_minutes() {
       printf "%-10s %5.1f\n", "all", all / 60
     }' FS='|' tests/README.md FS='\t' "$work/areas"
   times >"$work/processor" # in a pipe it would tell of another shell
-  awk 'NR == 2 {
-    for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); minutes += part[1] + part[2] / 60 }
-    printf "%-10s %5.1f\n", "processor", minutes
-  }' "$work/processor"
+  processor_seconds "$work/processor" | awk '{ printf "%-10s %5.1f\n", "processor", $1 / 60 }'
 }
 
 report() {
   local unexpected unsteady
   end_area
   report_minutes
-  echo "== the slowest, in seconds"
-  sort -t $'\t' -k3,3nr "$results" | awk -F'\t' '$2 !~ /^build\// && ++n <= 10 {printf "%6.1f  %s\n", $3, $2}'
+  echo "== the slowest, in seconds, and those of the processor"
+  touch "$work/processors"
+  sort -t $'\t' -k3,3nr "$results" | awk -F'\t' '
+    FILENAME != "-" { processor[$1] = $2; next }
+    $2 !~ /^build\// && ++n <= 10 { printf "%6.1f %6s  %s\n", $3, processor[$2], $2 }' "$work/processors" -
   unexpected=$(unexpected_skips)
   unsteady=$(comm -23 <(sed -E 's,.*/(.*)\.sh$,e2e/\1,' "$work/again" 2>/dev/null | sort) <(grep ^fail "$results" | cut -f2 | sort))
   if [ -n "$unsteady" ]; then
