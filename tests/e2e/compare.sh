@@ -55,7 +55,7 @@ equal "no framework" "the image has none of PyTorch, JAX, TensorFlow and scikit-
 grep -q 'start, to the first instruction' table || fail "no such row: $(cat table)"
 
 note "what else is measured of a machine; with --long, training"
-learning=tools rows=data,network,cpu.float,disk.random,memory.bandwidth budget=14s
+learning=tools rows=data,network,cpu.float,disk.random,memory.bandwidth budget=20s
 units='{"data.load": "files/s", "network.bandwidth": "bytes/s", "network.latency": "s", "cpu.float": "operations/s",
   "disk.random": "operations/s", "memory.bandwidth": "bytes/s"}'
 if [ "$MLENV_TEST_LONG" = 1 ]; then

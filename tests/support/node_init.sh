@@ -23,6 +23,15 @@ if [ -e "$own/noexec-home" ]; then
   mount -t tmpfs -o noexec tmpfs "$own/root"
   cp -a "$own/root.template/." "$own/root/" 2>/dev/null || true
 fi
+# A checkout in /root stays in sight there.
+for folder in "$@"; do
+  case $folder in
+    /root/*)
+      mkdir -p "$own/root/${folder#/root/}"
+      mount --rbind "$folder" "$own/root/${folder#/root/}"
+      ;;
+  esac
+done
 mount --rbind "$own/root" /root
 if [ -d "$bed/slurm" ]; then mount --bind "$bed/slurm" /etc/slurm; fi
 # Last, since it hides what lies in /tmp: the test's folder and the checkout, perhaps.
