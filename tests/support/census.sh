@@ -15,9 +15,10 @@ census_group=
 
 # group_of_its_own: in each hierarchy that this test may write.
 group_of_its_own() {
-  local line path group
+  local line lines path group
   census_group=bed-$$
-  while IFS= read -r line; do
+  mapfile -t lines <"/proc/$$/cgroup" # each group that is entered makes the file longer
+  for line in "${lines[@]}"; do
     path=$(group_folder "$line")
     group=$path/$census_group
     if [ -z "$path" ] || [ ! -w "$path/cgroup.procs" ] || ! mkdir "$group" 2>/dev/null; then continue; fi
@@ -27,7 +28,7 @@ group_of_its_own() {
       cat "$path/cpuset.mems" >"$group/cpuset.mems"
     fi
     echo $$ >"$group/cgroup.procs" 2>/dev/null || rmdir "$group"
-  done <"/proc/$$/cgroup"
+  done
   trap 'status=$?; set +e; leave_groups; (exit "$status"); finish_test' EXIT
 }
 
