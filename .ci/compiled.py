@@ -61,3 +61,17 @@ def key(root, file, arguments, outside, memory):
     for header in sorted(seen_headers(root, file, memory)):
         digest.update(hashlib.sha256((root / header).read_bytes()).digest())
     return digest.hexdigest()
+
+
+def changed_since(root, commit):
+    """Names of files that differ from the commit, not yet committed ones too."""
+    def run(*argv):
+        return subprocess.run(argv, cwd=root, capture_output=True, text=True, check=True).stdout
+    names = run("git", "diff", "--name-only", commit, "--")
+    return set((names + run("git", "ls-files", "-o", "--exclude-standard")).split("\n"))
+
+
+def among(files, changed):
+    """Those that changed, or lie beside a header of the same name that did."""
+    return [file for file in files
+            if str(file) in changed or str(file.with_suffix(".hpp")) in changed]

@@ -218,16 +218,15 @@ once_more() {
   done
 }
 
-# Sources by themselves: all with --long, else what changed since $MLENV_TEST_SINCE, which is the newest commit that
-# is older than a day.
-sources_alone() {
-  local base=()
-  if [ "$long" = 0 ]; then
-    base=("${MLENV_TEST_SINCE:-$(git rev-list -1 --before='1 day ago' HEAD 2>/dev/null || true)}")
-    [ -n "${base[0]}" ] || base=("$(commit_before)")
-  fi
-  .ci/sources build "${base[@]}"
+# base_commit: what changed since is looked at anew: $MLENV_TEST_SINCE, else the newest commit that is older than a day.
+base_commit() {
+  local base=${MLENV_TEST_SINCE:-$(git rev-list -1 --before='1 day ago' HEAD 2>/dev/null || true)}
+  echo "${base:-$(commit_before)}"
 }
+
+# Sources by themselves, and by clang-tidy: all with --long, else what changed.
+sources_alone() { if [ "$long" = 1 ]; then .ci/sources build; else .ci/sources build "$(base_commit)"; fi; }
+tidy() { if [ "$long" = 1 ]; then .ci/tidy build/asan; else .ci/tidy build/asan --since "$(base_commit)"; fi; }
 
 # The sanitised build and checks of sources, which take long where nothing is remembered, get what scenarios leave of
 # the processors: these wait for links, disks and machines that start. They show their results when they have them.
@@ -248,7 +247,7 @@ beside_scenarios() {
     fi
     step_if lint/shellcheck .ci/shellcheck
     [ -e build/compile_commands.json ] || ! wanted tidy || cmake --preset release >>"$work/tidy-configure.log"
-    step_if tidy/clang-tidy .ci/tidy build/asan
+    step_if tidy/clang-tidy tidy
     step_if tidy/sources sources_alone
   } &
   beside=$!
