@@ -30,7 +30,7 @@ value() { # value FILE ROW SIDE WHAT
 holds() { [ "$(jq -n "$1")" = true ] || fail "$2: $1"; } # holds EXPRESSION WHAT
 
 note "figures"
-compare tools --tools tools --sides bare,builtin --quick --rows start.user,stop,cpu.integer,isolation,size,train --budget 15s \
+compare tools --tools tools --sides bare,builtin --quick --rows start.user,stop,cpu.integer,isolation,size,train --budget 20s \
   --json-file one.json >table 2>err
 "$root/tests/schema/check.py" <one.json
 for row in start.user stop cpu.integer; do
