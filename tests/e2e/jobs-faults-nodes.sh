@@ -168,6 +168,7 @@ if [ -n "$memory" ]; then
   wait_until 20 empties 2>/dev/null
   rm -rf "$trees"
   mv "$work/trees" "$trees"
+  on node2 "$MLENV" images >"$work/images" # sweeps what an agent that the kernel chose left
   ended "$status" 125 "$node2"
   # Which of its processes it is, the kernel chooses: the one that unpacks, the agent, sshd's.
   said 'was killed by SIGKILL|the connection to it (closed|ended)'
