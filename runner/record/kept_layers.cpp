@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <utility>
 
 #include "base/digest_scan.hpp"
 #include "base/disk_use.hpp"
@@ -204,39 +203,33 @@ RemovedLayers KeptLayers::remove_unnamed() const {
   const auto stays = [&](const fs::path& what, const Error& error) {
     removed.staying.push_back(fmt::format("`{}` stays: {}", what.string(), error.what()));
   };
+  std::vector<fs::path> unnamed = list_folder(folder_);
+  std::erase_if(unnamed, [](const fs::path& folder) { return !is_layer(folder); });
+  if (unnamed.empty()) return removed;
+  const auto leave_named = [&](std::vector<fs::path>& folders) {
+    const std::vector<std::string> ids = named();
+    std::erase_if(folders, [&](const fs::path& folder) {
+      return std::find(ids.begin(), ids.end(), folder.filename().string()) != ids.end();
+    });
+  };
   std::vector<Fd> locks;
   std::vector<fs::path> free;
-  std::vector<fs::path> busy;
-  const auto lock_each = [&](const std::vector<fs::path>& folders, auto&& lock_folder) {
-    for (const fs::path& folder : folders) {
+  try {
+    leave_named(unnamed);
+    for (const fs::path& folder : unnamed) {
       try {
+        const auto lock_folder = is_unfinished(folder) ? lock_of : lock_in_time;
         std::optional<Fd> lock = lock_folder(folder, true);
-        (lock ? free : busy).push_back(folder);
-        if (lock) locks.push_back(*std::move(lock));
+        if (!lock) continue;
+        locks.push_back(*std::move(lock));
+        free.push_back(folder);
       } catch (const Error& error) {
         std::error_code gone;  // by another mlenv in the meantime
         if (fs::exists(folder, gone)) stays(folder, error);
       }
     }
-  };
-  const auto is_in = [](const std::vector<std::string>& ids, const fs::path& folder) {
-    return std::find(ids.begin(), ids.end(), folder.filename().string()) != ids.end();
-  };
-  try {
-    // Locks before records: a run holds its layer when it names it.
-    std::vector<fs::path> all = list_folder(folder_);
-    std::erase_if(all, [](const fs::path& folder) { return !is_layer(folder); });
-    lock_each(all, lock_of);
-    if (free.empty() && busy.empty()) return removed;
-    std::vector<std::string> kept = named();
-    std::erase_if(
-        busy, [&](const fs::path& folder) { return is_unfinished(folder) || is_in(kept, folder); });
-    if (!busy.empty()) {
-      // What nobody names, a run has not recorded yet, or one that ended holds for a moment.
-      lock_each(std::exchange(busy, {}), lock_in_time);
-      kept = named();
-    }
-    std::erase_if(free, [&](const fs::path& folder) { return is_in(kept, folder); });
+    // Again under the locks: a run holds its layer when it names it.
+    if (!free.empty()) leave_named(free);
   } catch (const Error& error) {
     stays(folder_, error);
     return removed;

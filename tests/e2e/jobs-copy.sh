@@ -61,11 +61,9 @@ equal "bytes" 0 "$(($(sum from_here_bytes) + $(sum from_nodes_bytes)))"
 
 note "nodes that have it give it to those that have not"
 forget node3
-shape head 20mbit
 copied node1,node2,node3
-shape head off
-# Until the others have said what they have, and where it waited for two seconds, the head gives.
-[ "$(of node3 from_here_bytes)" -le $((size / 2)) ] || fail "too much from the head: $(cat "$work/out")"
+# One that waited for two seconds, on a busy machine, may have been sent a piece.
+[ "$(of node3 from_here_bytes)" -le $((size / 4)) ] || fail "too much from the head: $(cat "$work/out")"
 equal "node3 from all" "$size" "$(($(of node3 from_here_bytes) + $(of node3 from_nodes_bytes)))"
 
 note "a node that reaches no other has it from the head"

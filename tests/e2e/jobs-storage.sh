@@ -178,5 +178,5 @@ equal "in its record" scratch "$("$MLENV" --json runs show last | jq -r '.start.
 failing_with no-storage "$MLENV" --json run --no-project -v @gone:/work small -- true
 ends_with 0 "$MLENV" run --no-project --nodes 2 --checkpoints @scratch/bert small -- true
 failing_with no-storage "$MLENV" --json run --no-project --nodes 2 --checkpoints @gone small -- true
-said 'on node `n' # whichever is first
+grep -qE 'on node `n[12]`' "$work/err" || fail "no node is named: $(cat "$work/err")" # whichever is first
 nothing_stays

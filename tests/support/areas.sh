@@ -155,18 +155,21 @@ goldens() {
   done
 }
 
-# processor_seconds FILE: of children, as `times` told the file.
+# processor_seconds: sets $processor to those of what this shell waited for; in a pipe it would tell of another shell.
 processor_seconds() {
-  awk 'NR == 2 {
+  local file=$work/processor-$BASHPID
+  times >"$file"
+  processor=$(awk 'NR == 2 {
     for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); seconds += 60 * part[1] + part[2] }
-    printf "%.1f\n", seconds
-  }' "$1"
+    printf "%.1f", seconds
+  }' "$file")
+  rm "$file"
 }
 
 # run_script FILE [alone]: one scenario, in a process of its own group so that nothing outlives it. One
 # that fails beside others is noted in $work/again.
 run_script() {
-  local name=e2e/${1##*/} log began status=0
+  local name=e2e/${1##*/} log began processor status=0
   name=${name%.sh}
   log=$work/logs/$name${2:+-$2}.log
   began=$(now_ms)
@@ -180,9 +183,8 @@ run_script() {
   trap "kill $child; wait $child" TERM
   wait "$child" || status=$?
   local took=$(($(now_ms) - began))
-  times >"$work/processor-$child"
-  processor_seconds "$work/processor-$child" | sed "s,^,$name\t," >>"$work/processors"
-  rm "$work/processor-$child"
+  processor_seconds
+  printf '%s\t%s\n' "$name" "$processor" >>"$work/processors"
   case $status in
     0) record pass "$name" "$took" ;;
     77) record skip "$name" "$took" "$(tail -n 1 "$log")" ;;

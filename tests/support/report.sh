@@ -58,8 +58,9 @@ report_minutes() {
       }
       printf "%-10s %5.1f\n", "all", all / 60
     }' FS='|' tests/README.md FS='\t' "$work/areas"
-  times >"$work/processor" # in a pipe it would tell of another shell
-  processor_seconds "$work/processor" | awk '{ printf "%-10s %5.1f\n", "processor", $1 / 60 }'
+  local processor
+  processor_seconds
+  awk -v seconds="$processor" 'BEGIN { printf "%-10s %5.1f\n", "processor", seconds / 60 }'
 }
 
 report() {
