@@ -8,6 +8,7 @@
 
 #include "base/files.hpp"
 #include "recipes/requirement_lists.hpp"
+#include "recipes/steering.hpp"
 
 namespace mlenv {
 
@@ -103,6 +104,7 @@ struct Recipe {
   std::vector<Placed> packages;
   std::vector<RequirementSource> requirements;
   RequirementLists listed;  ///< what those files say; read by `read_recipe` alone
+  Steering steering;        ///< of its own keys and, by `read_recipe`, of those files
   std::vector<Placed> system;
   std::map<std::string, std::string> env;
   std::string workdir;  ///< absolute; `/workspace` when not given, empty with an image as base
