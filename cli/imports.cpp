@@ -57,7 +57,8 @@ Error failed_imports_error(const ImportTrial& trial, const std::string& recipe) 
   for (std::size_t i = 0; i < std::min(count, kMostFailuresShown); ++i) {
     error.because(shown_failure(trial.failed[i]));
   }
-  if (count > kMostFailuresShown) error.because(fmt::format("and {} more", count - kMostFailuresShown));
+  if (count > kMostFailuresShown)
+    error.because(fmt::format("and {} more", count - kMostFailuresShown));
   const std::vector<std::string> lines = mending_lines(trial.failed);
   if (lines.empty()) {
     return std::move(error).hint(

@@ -10,8 +10,9 @@
 
 namespace mlenv::cli {
 
-/// Tries them on a finished image of this machine's platform; what failed is kept with the image, for
-/// `check` and `run`. One line says how many came in, another each that wants a GPU's driver alone.
+/// Tries them on a finished image of this machine's platform; what failed is kept with the image,
+/// for `check` and `run`. One line says how many came in, another each that wants a GPU's driver
+/// alone.
 ImportTrial try_and_keep_imports(Ui& ui, const Image& image, const Lock& lock);
 
 /// `` `import cv2` (opencv-python 4.11.0.86): ImportError: libGL.so.1: … ``

@@ -145,8 +145,9 @@ void say_unused(Ui& ui, const Image& image, const JudgedRun& run) {
 void say_failed_imports(Ui& ui, const ImageFacts& facts, const JudgedRun& run) {
   if (!facts.failed_imports || facts.failed_imports->empty()) return;
   const FailedImport& first = facts.failed_imports->front();
-  ui.say(fmt::format("note: `import {}` failed when it was tried: {}; `mlenv check {}` says what to do",
-                     first.import, printable(first.error), run.name));
+  ui.say(fmt::format(
+      "note: `import {}` failed when it was tried: {}; `mlenv check {}` says what to do",
+      first.import, printable(first.error), run.name));
 }
 
 /// Facts that stand in for this host's.

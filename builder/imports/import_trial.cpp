@@ -57,8 +57,10 @@ bool wants_driver(const FailedImport& failed) {
 }  // namespace
 
 void find_cause(FailedImport& failed) {
-  static const std::regex library("([A-Za-z0-9_.+-]+\\.so(?:\\.[0-9]+)*)(?:'|`)?: cannot open shared");
-  static const std::regex quoted("cannot load library '([^']+)'|[Ll]ibrary ['\"]?(lib[^'\" ]+\\.so[^'\" :]*)");
+  static const std::regex library(
+      "([A-Za-z0-9_.+-]+\\.so(?:\\.[0-9]+)*)(?:'|`)?: cannot open shared");
+  static const std::regex quoted(
+      "cannot load library '([^']+)'|[Ll]ibrary ['\"]?(lib[^'\" ]+\\.so[^'\" :]*)");
   std::smatch found;
   if (std::regex_search(failed.error, found, library)) {
     failed.library = found[1].str();
@@ -76,8 +78,11 @@ ImportTrial read_import_trial(std::string_view answer, const std::string& shown)
       throw failure("imports-failed", "`{}` does not say what it imported", shown)
           .because(printable(std::string(text.substr(0, kLongestError))));
     }
-    FailedImport one{text_member(line, "package"), text_member(line, "version"),
-                     text_member(line, "import"), printable(text_member(line, "error")), {},
+    FailedImport one{text_member(line, "package"),
+                     text_member(line, "version"),
+                     text_member(line, "import"),
+                     printable(text_member(line, "error")),
+                     {},
                      text_member(line, "module")};
     if (one.error.empty()) {
       ++trial.imported;
@@ -106,14 +111,15 @@ ImportTrial try_imports(const Image& image, const Lock& lock, Store& store, Prog
   const Fd nowhere = open_file("/dev/null", O_WRONLY);
   SandboxCommand command;
   command.overlay = lent.stacked(scratch.path());
-  command.argv = {std::string(kImporter), "-c", std::string(kImportProgram)};
+  command.argv = {std::string(kImporter), "-c", std::string(import_program())};
   for (std::string& name : requested_packages(lock)) command.argv.push_back(std::move(name));
   command.env = importers_environment(image);
   command.folder = "/tmp";
   command.stdout_fd = out.get();
   command.stderr_fd = nowhere.get();
   const Exit exit = *Sandbox{command}.wait();
-  ImportTrial trial = read_import_trial(read_small_file(answer, kMostAnswerBytes), "the image's Python");
+  ImportTrial trial =
+      read_import_trial(read_small_file(answer, kMostAnswerBytes), "the image's Python");
   if (exit.code != 0) {
     throw failure("imports-failed", "the image's Python did not get through its packages")
         .because(fmt::format("{} with {}", exit.signalled ? "a signal ended it," : "it ended",

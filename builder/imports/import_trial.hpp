@@ -13,8 +13,8 @@
 namespace mlenv {
 
 struct ImportTrial {
-  std::size_t imported = 0;           ///< top-level packages that came in
-  std::vector<FailedImport> failed;   ///< packages that the recipe names first
+  std::size_t imported = 0;          ///< top-level packages that came in
+  std::vector<FailedImport> failed;  ///< packages that the recipe names first
   /// Failed for want of a GPU's driver alone, which a build never has: `torch_tensorrt`.
   std::vector<FailedImport> without_gpu;
 };

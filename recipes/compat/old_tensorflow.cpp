@@ -41,7 +41,8 @@ bool wants_old_tensorflow(std::string_view specifiers) {
 std::vector<std::string> old_tensorflow_libraries() {
   std::vector<std::string> requirements;
   for (const std::string_view name : kLoaded) {
-    requirements.push_back(fmt::format("nvidia-{}{}{}", name, kOldSuffix, name == "cudnn" ? "<9" : ""));
+    requirements.push_back(
+        fmt::format("nvidia-{}{}{}", name, kOldSuffix, name == "cudnn" ? "<9" : ""));
   }
   return requirements;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// TensorFlow before 2.14: its wheels are for CUDA 11, name no package of it, and look for its libraries
-// where the loader does (TensorFlow's install guide, "Tested build configurations", GPU on Linux; the
-// extra `and-cuda` came with 2.14).
+// TensorFlow before 2.14: its wheels are for CUDA 11, name no package of it, and look for its
+// libraries where the loader does (TensorFlow's install guide, "Tested build configurations", GPU
+// on Linux; the extra `and-cuda` came with 2.14).
 #include <string>
 #include <string_view>
 #include <vector>

@@ -53,9 +53,9 @@ void name_keys(Conflict& conflict, const Recipe& recipe, const std::set<std::str
   for (std::string& fact : conflict.facts) {
     std::smatch found;
     if (!std::regex_search(fact, found, demand) || named.contains(found[1].str())) continue;
-    const std::string key = is_of_library(recipe, found[1].str())
-                                ? "`libraries`"
-                                : recipe.cuda ? fmt::format("`cuda: \"{}\"`", recipe.cuda->text) : "";
+    const std::string key = is_of_library(recipe, found[1].str()) ? "`libraries`"
+                            : recipe.cuda ? fmt::format("`cuda: \"{}\"`", recipe.cuda->text)
+                                          : "";
     if (key.empty()) continue;
     fact = found.prefix().str() + key + " asks for " + found[1].str() + found.suffix().str();
   }
@@ -123,7 +123,8 @@ bool explain_abi(Conflict& conflict, const Subject& subject) {
   });
   conflict.hint = fmt::format(
       "{}, or choose another release of `{}`",
-      bases.empty() ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`" : bases,
+      bases.empty() ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`"
+                    : bases,
       name);
   return true;
 }
@@ -133,8 +134,8 @@ struct System {
   std::string_view name;
   std::string_view marker;
 };
-constexpr std::array<System, 2> kOtherSystems = {
-    {{"win", "Windows", "sys_platform == 'win32'"}, {"macosx", "macOS", "sys_platform == 'darwin'"}}};
+constexpr std::array<System, 2> kOtherSystems = {{{"win", "Windows", "sys_platform == 'win32'"},
+                                                  {"macosx", "macOS", "sys_platform == 'darwin'"}}};
 
 /// Wheels for another system alone.
 bool explain_system(Conflict& conflict, const Subject& subject) {
@@ -145,10 +146,11 @@ bool explain_system(Conflict& conflict, const Subject& subject) {
   if (!std::regex_search(conflict.told, found, said)) return false;
   const std::string name = normalise_wheel_name(found[1].str());
   const std::vector<std::string> tags = quoted_words(found[2].str());
-  const auto system = std::find_if(kOtherSystems.begin(), kOtherSystems.end(), [&](const System& one) {
-    return std::all_of(tags.begin(), tags.end(),
-                       [&](const std::string& tag) { return tag.starts_with(one.tag); });
-  });
+  const auto system =
+      std::find_if(kOtherSystems.begin(), kOtherSystems.end(), [&](const System& one) {
+        return std::all_of(tags.begin(), tags.end(),
+                           [&](const std::string& tag) { return tag.starts_with(one.tag); });
+      });
   if (system == kOtherSystems.end() || !subject.named.contains(name)) return false;
   conflict.headline = fmt::format("`{}` is for {} alone", name, system->name);
   std::erase_if(conflict.facts, [](const std::string& fact) { return says(fact, "matching p"); });
@@ -160,32 +162,37 @@ bool explain_system(Conflict& conflict, const Subject& subject) {
 /// A package that needs another Python than the image has.
 bool explain_python(Conflict& conflict, const Subject& subject) {
   static const std::regex said(
-      "Python version \\([^)]*\\) does not satisfy Python(\\S+) and (([A-Za-z0-9._-]+?)([<>=!~]\\S*)?) "
+      "Python version \\([^)]*\\) does not satisfy Python(\\S+) and "
+      "(([A-Za-z0-9._-]+?)([<>=!~]\\S*)?) "
       "depends? on Python\\1");
   std::smatch found;
   if (!std::regex_search(conflict.told, found, said)) return false;
   const std::string wanted = found[1].str();
   const std::string package = found[2].str();
-  const std::string short_form = fmt::format("{} needs Python {}, and the image has {}", package,
-                                             wanted, subject.python);
+  const std::string short_form =
+      fmt::format("{} needs Python {}, and the image has {}", package, wanted, subject.python);
   for (std::string& fact : conflict.facts) {
     if (says(fact, "does not satisfy Python")) fact = short_form;
   }
   if (!subject.named.contains(normalise_wheel_name(found[3].str()))) return true;
   conflict.headline = short_form;
   std::erase(conflict.facts, short_form);
+  std::erase_if(conflict.facts,
+                [](const std::string& fact) { return fact.starts_with("you require "); });
   const std::string bases = bases_with_python(
       subject.recipe, [&](std::string_view minor) { return version_satisfies(minor, wanted); });
   conflict.hint = fmt::format(
       "{}, or allow a release of `{}` for Python {}",
-      bases.empty() ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`" : bases,
+      bases.empty() ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`"
+                    : bases,
       found[3].str(), version_prefix(subject.python, 2));
   return true;
 }
 
 /// A release that no index has.
 bool explain_release(Conflict& conflict, const Subject& subject, const NewestRelease& newest) {
-  static const std::regex said("there is no version of ([A-Za-z0-9._-]+)==([^ ,]+) and you require");
+  static const std::regex said(
+      "there is no version of ([A-Za-z0-9._-]+)==([^ ,]+) and you require");
   std::smatch found;
   if (!std::regex_search(conflict.told, found, said)) return false;
   const std::string name = normalise_wheel_name(found[1].str());
@@ -199,8 +206,7 @@ bool explain_release(Conflict& conflict, const Subject& subject, const NewestRel
     conflict.hint = fmt::format(
         "`{}` marks a build of another index: name that under `sources: {{pypi: […]}}`, or leave "
         "it out{}",
-        version.substr(plus),
-        name == "torch" ? " and say the CUDA release with `cuda`" : "");
+        version.substr(plus), name == "torch" ? " and say the CUDA release with `cuda`" : "");
     return true;
   }
   const std::string other = newest(name);
@@ -222,8 +228,7 @@ std::string bases_with_python(const Recipe& recipe,
     for (const SuitePython& known : one.pythons) {
       if (!fits(known.minor)) continue;
       (one.id == recipe.distribution ? own : others)
-          .push_back(
-              fmt::format("`base: {}:{}` (Python {})", one.id, known.suite, known.minor));
+          .push_back(fmt::format("`base: {}:{}` (Python {})", one.id, known.suite, known.minor));
     }
   }
   // The newest of each.

@@ -52,8 +52,8 @@ std::string cuda_major(const LockedWheel& wheel) {
   return {};
 }
 
-/// A toolkit package, a runtime, or what a framework holds itself tells the release, in that order of
-/// trust.
+/// A toolkit package, a runtime, or what a framework holds itself tells the release, in that order
+/// of trust.
 std::optional<std::string> toolkit_release(const std::vector<LockedWheel>& wheels) {
   std::optional<std::string> release;
   for (const LockedWheel& wheel : wheels) {

@@ -70,11 +70,13 @@ std::vector<std::string> sentences(std::string_view text) {
     for (const std::string_view next : {". And ", ". Because ", ". (", ". Now ", ". Thus, "}) {
       end = std::min(end, text.find(next));
     }
+    // Behind a list of versions there is no full stop.
+    end = std::min(end, text.find(" And because ", 1));
     std::string fact(trim(text.substr(0, end)));
     while (fact.ends_with('.')) fact.pop_back();
     fact = plain(std::move(fact));
     facts.push_back(without_addresses(fact));
-    text = end >= text.size() ? std::string_view{} : text.substr(end + 2);
+    text = end >= text.size() ? std::string_view{} : text.substr(end + (text[end] == '.' ? 2 : 1));
   }
   // What clashes is what the last but one comes to, and the last: how it came to that is a tale.
   if (facts.size() > 2) {

@@ -17,60 +17,62 @@ struct RemedyName {
 };
 
 constexpr std::array<RemedyName, 13> kOddLibraries = {{{"libglib-2.0.so.0", "libglib2.0-0"},
-                                               {"libgthread-2.0.so.0", "libglib2.0-0"},
-                                               {"libgobject-2.0.so.0", "libglib2.0-0"},
-                                               {"libgio-2.0.so.0", "libglib2.0-0"},
-                                               {"libgmodule-2.0.so.0", "libglib2.0-0"},
-                                               {"libz.so.1", "zlib1g"},
-                                               {"libjpeg.so.62", "libjpeg62-turbo"},
-                                               {"libOpenCL.so.1", "ocl-icd-libopencl1"},
-                                               {"libmpi.so.40", "libopenmpi3"},
-                                               {"libmpi.so.12", "libmpich12"},
-                                               {"libtk8.6.so", "libtk8.6"},
-                                               {"libtcl8.6.so", "libtcl8.6"},
-                                               {"libmagic.so.1", "libmagic1"}}};
+                                                       {"libgthread-2.0.so.0", "libglib2.0-0"},
+                                                       {"libgobject-2.0.so.0", "libglib2.0-0"},
+                                                       {"libgio-2.0.so.0", "libglib2.0-0"},
+                                                       {"libgmodule-2.0.so.0", "libglib2.0-0"},
+                                                       {"libz.so.1", "zlib1g"},
+                                                       {"libjpeg.so.62", "libjpeg62-turbo"},
+                                                       {"libOpenCL.so.1", "ocl-icd-libopencl1"},
+                                                       {"libmpi.so.40", "libopenmpi3"},
+                                                       {"libmpi.so.12", "libmpich12"},
+                                                       {"libtk8.6.so", "libtk8.6"},
+                                                       {"libtcl8.6.so", "libtcl8.6"},
+                                                       {"libmagic.so.1", "libmagic1"}}};
 
 /// What packages say when they do not find a library by its bare name.
-constexpr std::array<RemedyName, 9> kKnownComplaints = {{{"PortAudio library not found", "libportaudio2"},
-                                               {"sndfile library not found", "libsndfile1"},
-                                               {"failed to find libmagic", "libmagic1"},
-                                               {"Unable to find zbar shared library", "libzbar0"},
-                                               {"cannot load library 'libgobject-2.0", "libglib2.0-0"},
-                                               {"cannot load library 'libpango", "libpangoft2-1.0-0"},
-                                               {"libespeak", "espeak-ng"},
-                                               {"Could not find lib geos_c", "libgeos-c1v5"},
-                                               {"No module named 'tkinter'", "python3-tk"}}};
+constexpr std::array<RemedyName, 9> kKnownComplaints = {
+    {{"PortAudio library not found", "libportaudio2"},
+     {"sndfile library not found", "libsndfile1"},
+     {"failed to find libmagic", "libmagic1"},
+     {"Unable to find zbar shared library", "libzbar0"},
+     {"cannot load library 'libgobject-2.0", "libglib2.0-0"},
+     {"cannot load library 'libpango", "libpangoft2-1.0-0"},
+     {"libespeak", "espeak-ng"},
+     {"Could not find lib geos_c", "libgeos-c1v5"},
+     {"No module named 'tkinter'", "python3-tk"}}};
 
-constexpr std::array<RemedyName, 30> kOddModules = {{{"OpenSSL", "pyopenssl"},
-                                             {"PIL", "pillow"},
-                                             {"attr", "attrs"},
-                                             {"bs4", "beautifulsoup4"},
-                                             {"cv2", "opencv-python-headless"},
-                                             {"dateutil", "python-dateutil"},
-                                             {"dotenv", "python-dotenv"},
-                                             {"faiss", "faiss-cpu"},
-                                             {"fitz", "pymupdf"},
-                                             {"git", "gitpython"},
-                                             {"google.protobuf", "protobuf"},
-                                             {"hydra", "hydra-core"},
-                                             {"igraph", "python-igraph"},
-                                             {"jwt", "pyjwt"},
-                                             {"lightning_fabric", "lightning-fabric"},
-                                             {"magic", "python-magic"},
-                                             {"mpl_toolkits", "matplotlib"},
-                                             {"OpenGL", "pyopengl"},
-                                             {"pkg_resources", "setuptools<81"},
-                                             {"pytorch_lightning", "pytorch-lightning"},
-                                             {"sentence_transformers", "sentence-transformers"},
-                                             {"serial", "pyserial"},
-                                             {"skimage", "scikit-image"},
-                                             {"sklearn", "scikit-learn"},
-                                             {"slugify", "python-slugify"},
-                                             {"speech_recognition", "speechrecognition"},
-                                             {"umap", "umap-learn"},
-                                             {"usb", "pyusb"},
-                                             {"yaml", "pyyaml"},
-                                             {"zmq", "pyzmq"}}};
+constexpr std::array<RemedyName, 30> kOddModules = {
+    {{"OpenSSL", "pyopenssl"},
+     {"PIL", "pillow"},
+     {"attr", "attrs"},
+     {"bs4", "beautifulsoup4"},
+     {"cv2", "opencv-python-headless"},
+     {"dateutil", "python-dateutil"},
+     {"dotenv", "python-dotenv"},
+     {"faiss", "faiss-cpu"},
+     {"fitz", "pymupdf"},
+     {"git", "gitpython"},
+     {"google.protobuf", "protobuf"},
+     {"hydra", "hydra-core"},
+     {"igraph", "python-igraph"},
+     {"jwt", "pyjwt"},
+     {"lightning_fabric", "lightning-fabric"},
+     {"magic", "python-magic"},
+     {"mpl_toolkits", "matplotlib"},
+     {"OpenGL", "pyopengl"},
+     {"pkg_resources", "setuptools<81"},
+     {"pytorch_lightning", "pytorch-lightning"},
+     {"sentence_transformers", "sentence-transformers"},
+     {"serial", "pyserial"},
+     {"skimage", "scikit-image"},
+     {"sklearn", "scikit-learn"},
+     {"slugify", "python-slugify"},
+     {"speech_recognition", "speechrecognition"},
+     {"umap", "umap-learn"},
+     {"usb", "pyusb"},
+     {"yaml", "pyyaml"},
+     {"zmq", "pyzmq"}}};
 
 template <std::size_t N>
 std::string_view remedy_named(const std::array<RemedyName, N>& all, std::string_view what) {
@@ -106,7 +108,8 @@ ImportRemedy remedy_of(const FailedImport& failed) {
     if (says(failed.error, one.what)) return {std::string(one.package), {}};
   }
   if (!failed.library.empty()) {
-    const std::string_view file = std::string_view(failed.library).substr(failed.library.rfind('/') + 1);
+    const std::string_view file =
+        std::string_view(failed.library).substr(failed.library.rfind('/') + 1);
     return {debian_package_of(file), {}};
   }
   if (!failed.module.empty()) return {{}, python_package_of(failed.module)};

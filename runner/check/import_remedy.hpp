@@ -1,6 +1,6 @@
 #pragma once
-// What makes an import succeed that failed: the Debian package of a library, or the Python package of
-// a module. Names are those of Debian 12 and of the Python index in November 2026.
+// What makes an import succeed that failed: the Debian package of a library, or the Python package
+// of a module. Names are those of Debian 12 and of the Python index in November 2026.
 #include <string>
 #include <string_view>
 

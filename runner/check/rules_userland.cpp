@@ -162,10 +162,11 @@ void import_fails(Case& here) {
       lines.push_back(std::move(line));
     }
   }
-  here.find("import-fails", {listed(names, kMostLibrariesNamed), listed(errors, 2), failed.source,
-                             lines.empty() ? "look at what it says, with `mlenv run IMAGE -- python "
-                                             "-c 'import …'`"
-                                           : join(lines, ", ") + " to the recipe"});
+  here.find("import-fails",
+            {listed(names, kMostLibrariesNamed), listed(errors, 2), failed.source,
+             lines.empty() ? "look at what it says, with `mlenv run IMAGE -- python "
+                             "-c 'import …'`"
+                           : join(lines, ", ") + " to the recipe"});
 }
 
 void symbol_version_missing(Case& here) {

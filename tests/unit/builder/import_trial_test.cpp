@@ -25,9 +25,9 @@ TEST(ImportTrial, TellsWhatFailedAndWhatItLacks) {
 }
 
 TEST(ImportTrial, WhatIsNoAnswerIsRefused) {
-  EXPECT_EQ(error_code([] { read_import_trial("Segmentation fault\n", "the image"); }),
+  EXPECT_EQ(code_of([] { read_import_trial("Segmentation fault\n", "the image"); }),
             "imports-failed");
-  EXPECT_EQ(error_code([] { read_import_trial("[1]\n", "the image"); }), "imports-failed");
+  EXPECT_EQ(code_of([] { read_import_trial("[1]\n", "the image"); }), "imports-failed");
 }
 
 }  // namespace

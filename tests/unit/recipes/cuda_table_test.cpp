@@ -118,7 +118,7 @@ TEST(CudaTable, AnUpdateOnlyAddsToIt) {
   EXPECT_NE(fault_of_update(known, newer), "");
   newer = known;
   newer.releases.pop_back();
-  EXPECT_EQ(fault_of_update(known, newer), "it lacks CUDA 11.0");
+  EXPECT_EQ(fault_of_update(known, newer), "it lacks CUDA 10.0");
   newer = known;
   newer.releases.front().driver = "620.70.07";
   EXPECT_NE(fault_of_update(known, newer).find("620.70.07"), std::string::npos);

@@ -9,7 +9,8 @@ TEST(OldTensorflow, IsOneBefore214) {
   for (const std::string_view one : {"==2.12.1", "<2.13", "==2.9.*", "~=2.8,<2.14", "<=2.13.1"}) {
     EXPECT_TRUE(wants_old_tensorflow(one)) << one;
   }
-  for (const std::string_view one : {"", ">=2.10", "==2.14.0", "==2.16.*", ">=2.12,<2.17", "==2.21.0"}) {
+  for (const std::string_view one :
+       {"", ">=2.10", "==2.14.0", "==2.16.*", ">=2.12,<2.17", "==2.21.0"}) {
     EXPECT_FALSE(wants_old_tensorflow(one)) << one;
   }
 }

@@ -21,7 +21,8 @@ TEST(ConflictHint, WheelsForOtherPythonsNameABaseThatHasOne) {
       "framework: pytorch==1.12.1\n",
       "  cause: Because torch==1.12.1 has no wheels with a matching Python ABI tag (e.g., `cp311`) "
       "and you require torch==1.12.1, we can conclude that your requirements are unsatisfiable.\n\n"
-      "hint: You require CPython 3.11 (`cp311`), but we only found wheels for `torch` (v1.12.1) with "
+      "hint: You require CPython 3.11 (`cp311`), but we only found wheels for `torch` (v1.12.1) "
+      "with "
       "the following Python ABI tags: `cp37m`, `cp38`, `cp39`, `cp310`\n");
   EXPECT_EQ(conflict.headline, "`torch` 1.12.1 has no wheel for Python 3.11");
   EXPECT_EQ(conflict.facts,
@@ -34,14 +35,17 @@ TEST(ConflictHint, WheelsForOtherPythonsNameABaseThatHasOne) {
 TEST(ConflictHint, APackageForAnotherSystemIsSaidToBeOne) {
   const Conflict conflict = explained_as(
       "packages: [pywin32]\n",
-      "  cause: Because pywin32<=302 has no wheels with a matching Python ABI tag (e.g., `cp311`) and "
+      "  cause: Because pywin32<=302 has no wheels with a matching Python ABI tag (e.g., `cp311`) "
+      "and "
       "only the following versions of pywin32 are available:\n"
       "             pywin32<=302\n             pywin32>=303\n"
       "         we can conclude that pywin32<303 cannot be used.\n"
       "         And because pywin32>=303 has no wheels with a matching platform tag (e.g., "
-      "`manylinux_2_36_x86_64`) and you require pywin32, we can conclude that your requirements are "
+      "`manylinux_2_36_x86_64`) and you require pywin32, we can conclude that your requirements "
+      "are "
       "unsatisfiable.\n\n"
-      "hint: You require CPython 3.11 (`cp311`), but we only found wheels for `pywin32` (v302) with "
+      "hint: You require CPython 3.11 (`cp311`), but we only found wheels for `pywin32` (v302) "
+      "with "
       "the following Python ABI tags: `cp36m`, `cp37m`, `cp38`, `cp39`, `cp310`\n\n"
       "hint: Wheels are available for `pywin32` (v312) on the following platforms: `win32`, "
       "`win_amd64`, `win_arm64`\n");
@@ -63,10 +67,10 @@ TEST(ConflictHint, APackageForALaterPythonNamesABase) {
 }
 
 TEST(ConflictHint, AReleaseThatIsNotThereNamesTheNewest) {
-  const Conflict conflict = explained_as(
-      "packages: [pandas==2.3.99]\n",
-      "  cause: Because there is no version of pandas==2.3.99 and you require pandas==2.3.99, we can "
-      "conclude that your requirements are unsatisfiable.\n");
+  const Conflict conflict = explained_as("packages: [pandas==2.3.99]\n",
+                                         "  cause: Because there is no version of pandas==2.3.99 "
+                                         "and you require pandas==2.3.99, we can "
+                                         "conclude that your requirements are unsatisfiable.\n");
   EXPECT_EQ(conflict.headline, "the Python indexes have no `pandas` 2.3.99");
   EXPECT_EQ(conflict.facts, std::vector<std::string>{"the newest that fits the image is 2.3.3"});
 }

@@ -23,8 +23,9 @@ TEST(ImportRemedy, ComesFromWhatPythonSays) {
   const auto line = [](const FailedImport& failed) { return recipe_line(remedy_of(failed)); };
   EXPECT_EQ(line({"lightgbm", "4", "lightgbm", "OSError: libgomp.so.1: …", "libgomp.so.1", ""}),
             "add `system: [libgomp1]`");
-  EXPECT_EQ(line({"sounddevice", "0.5", "sounddevice", "OSError: PortAudio library not found", "", ""}),
-            "add `system: [libportaudio2]`");
+  EXPECT_EQ(
+      line({"sounddevice", "0.5", "sounddevice", "OSError: PortAudio library not found", "", ""}),
+      "add `system: [libportaudio2]`");
   EXPECT_EQ(line({"x", "1", "x", "No module named 'yaml'", "", "yaml"}),
             "add `packages: [\"pyyaml\"]`");
   EXPECT_EQ(line({"x", "1", "x", "RuntimeError: no", "", ""}), "");
