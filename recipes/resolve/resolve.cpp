@@ -53,6 +53,7 @@ bool same_wheels(const Lock& previous, const Lock& now) {
          previous.request.driver == now.request.driver &&
          previous.request.gpus == now.request.gpus &&
          previous.request.libraries == now.request.libraries &&
+         previous.request.steering == now.request.steering &&
          previous.request.base == now.request.base &&
          (previous.sources.empty() || builds_alike(previous, now));
 }
@@ -120,6 +121,30 @@ std::optional<Conflict> hopeless_python(const Recipe& recipe) {
     }
   }
   return std::nullopt;
+}
+
+/// Of packages that `cuda: cpu` does not want: who brings them, and the ways out.
+std::string unwanted_note(const WheelResolution& resolution) {
+  std::vector<std::string> packages;
+  std::vector<std::string> names;
+  std::set<std::string> askers;
+  for (const auto& [name, asking] : resolution.unwanted) {
+    const auto wheel = std::find_if(resolution.wheels.begin(), resolution.wheels.end(),
+                                    [&](const LockedWheel& one) { return one.name == name; });
+    const std::uint64_t bytes = wheel == resolution.wheels.end() ? 0 : wheel->size_bytes;
+    packages.push_back(fmt::format("{} ({} MB)", name, (bytes + 500'000) / 1'000'000));
+    names.push_back(name);
+    askers.insert(asking.begin(), asking.end());
+  }
+  std::string text = fmt::format("`cuda: cpu`, and yet the lock holds {}", join(packages, ", "));
+  if (!askers.empty()) {
+    text += fmt::format(", which {} {} for", join({askers.begin(), askers.end()}, " and "),
+                        askers.size() == 1 ? "asks" : "ask");
+  }
+  text += fmt::format(": `exclude: [{}]` leaves {} out", join(names, ", "),
+                      names.size() == 1 ? "it" : "them");
+  if (askers.contains("xgboost")) text += ", and the package `xgboost-cpu` is xgboost without it";
+  return text;
 }
 
 class Resolver {
@@ -307,6 +332,7 @@ class Resolver {
     auto found = ask_for_wheels(request);
     if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
     auto& resolution = std::get<WheelResolution>(found);
+    if (options_.note && !resolution.unwanted.empty()) options_.note(unwanted_note(resolution));
     for (const LockedWheel& wheel : resolution.wheels) {
       const auto url = resolution.urls.find(wheel.digest.hex());
       if (url == resolution.urls.end()) continue;  // built here

@@ -22,6 +22,7 @@
 #include "recipes/resolve/direct_wheels.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/uv.hpp"
+#include "recipes/resolve/uv_steering.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_conflict.hpp"
 #include "recipes/resolve/wheel_hashes.hpp"
@@ -33,6 +34,7 @@ namespace mlenv {
 namespace {
 
 constexpr int kMostRounds = 20;
+constexpr int kMostRoundsFromSource = 500;  ///< each package may be one
 
 std::vector<std::string> file_names(const PylockPackage& package) {
   std::vector<std::string> files;
@@ -67,6 +69,7 @@ class WheelResolver {
     const FrameworkRequirements all = framework_requirements(*request.recipe);
     question_.requirements = all.requirements;
     question_.constraints = all.constraints;
+    take_steering(request.recipe->steering);
     if (request.direct != nullptr) leaves_extra_ = name_wheels(*request.direct, question_);
     if (!request.compiler.empty()) {
       add_compiler(question_, request.compiler);
@@ -82,8 +85,10 @@ class WheelResolver {
 
   /// Packages that each have a wheel for the image.
   std::variant<PylockPackages, Conflict> packages() {
-    for (int round = 0; round < kMostRounds; ++round) {
+    const int most = question_.from_source.empty() ? kMostRounds : kMostRoundsFromSource;
+    for (int round = 0; round < most; ++round) {
       UvAnswer answer = ask(question_);
+      if (names_own_indexes(answer) || prefers_wheel(answer)) continue;
       if (auto* conflict = std::get_if<Conflict>(&answer)) return explained(std::move(*conflict));
       if (const auto* build = std::get_if<NeedsBuild>(&answer)) {
         if (auto conflict = obstacle(*build)) return std::move(*conflict);
@@ -91,15 +96,16 @@ class WheelResolver {
       }
       auto& found = std::get<PylockPackages>(answer);
       keep_promised_wheels(found, request_.recipe->listed, tags_);
+      leave_wheels_out(found);
       put_built_wheels(found);
       const PylockPackage* bare = without_wheel(found);
       if (bare == nullptr) return std::move(found);
       const NeedsBuild missing{bare->name, bare->version};
+      if (prefers_wheel(missing.name)) continue;
       if (!request_.build) return no_wheel(missing, ask_for_wheels_only());
       if (auto conflict = build_release(missing)) return std::move(*conflict);
     }
-    throw failure("uv-failed", "uv wants to build one package after another, {} so far",
-                  kMostRounds);
+    throw failure("uv-failed", "uv wants to build one package after another, {} so far", most);
   }
 
   /// nullptr for one that came as a wheel.
@@ -113,12 +119,21 @@ class WheelResolver {
   /// What `packages` found: asked where it may matter (WheelResolution).
   AskedExtras extras(const PylockPackages& packages) const {
     if (!leaves_extra_) return {};
-    UvQuestion question = question_;
+    return ask_extras(pinned(packages), request_, uv_, cache_);
+  }
+  /// Packages of NVIDIA's that `cuda: cpu` does not want, and who asks for each.
+  PackageAskers unwanted(const PylockPackages& packages) const {
+    PackageAskers found;
+    if (!request_.recipe->cuda || request_.recipe->cuda->text != "cpu") return found;
     for (const PylockPackage& one : packages) {
-      if (direct_of(one.name) != nullptr || one.version.empty()) continue;
-      question.constraints.push_back(fmt::format("{}=={}", one.name, one.version));
+      if (one.name.starts_with("nvidia-")) found[one.name];
     }
-    return ask_extras(question, request_, uv_, cache_);
+    if (found.empty()) return found;
+    const PackageAskers all = ask_askers(pinned(packages), request_, uv_, cache_);
+    for (auto& [name, askers] : found) {
+      if (all.contains(name)) askers = all.at(name);
+    }
+    return found;
   }
   bool is_requested(const std::string& name) const { return requested_.contains(name); }
   /// Only for packages that `packages` returned.
@@ -127,6 +142,84 @@ class WheelResolver {
   }
 
  private:
+  /// The question whose answer these were.
+  UvQuestion pinned(const PylockPackages& packages) const {
+    UvQuestion question = question_;
+    for (const PylockPackage& one : packages) {
+      if (direct_of(one.name) != nullptr || one.version.empty()) continue;
+      question.constraints.push_back(fmt::format("{}=={}", one.name, one.version));
+    }
+    return question;
+  }
+
+  void take_steering(const Steering& steering) {
+    question_.overrides = override_lines(steering);
+    question_.from_source = steering.no_binary;
+    question_.only_wheels.assign(steering.only_binary.begin(), steering.only_binary.end());
+    question_.prerelease = steering.prerelease;
+    for (const StatedMetadata& one : steering.metadata) {
+      question_.known.push_back(
+          {one.name, one.version, one.requires_dist, one.requires_python, one.extras});
+    }
+  }
+
+  /// Whether a package came in, or is missed, that has an index of its own and is asked for by
+  /// others alone: uv heeds such an index for what it is asked for itself. The question was
+  /// changed and can be asked again.
+  bool names_own_indexes(const UvAnswer& answer) {
+    bool more = false;
+    for (const PackageIndex& index : request_.recipe->steering.indexes) {
+      for (const std::string& name : index.packages) {
+        if (is_asked_for(name) || !comes_up(answer, name)) continue;
+        question_.requirements.push_back(name);
+        more = true;
+      }
+    }
+    return more;
+  }
+
+  bool is_asked_for(const std::string& name) const {
+    return std::any_of(question_.requirements.begin(), question_.requirements.end(),
+                       [&](const std::string& text) { return package_of(text) == name; });
+  }
+
+  static bool comes_up(const UvAnswer& answer, const std::string& name) {
+    if (const auto* packages = std::get_if<PylockPackages>(&answer)) {
+      return find_pylock_package(*packages, name) != nullptr;
+    }
+    if (const auto* build = std::get_if<NeedsBuild>(&answer)) return build->name == name;
+    return speaks_of(std::get<Conflict>(answer), name);
+  }
+
+  /// Whether the package is now looked for as a wheel alone, which `prefer-binary` asks for.
+  bool prefers_wheel(const std::string& name) {
+    if (!names_package(request_.recipe->steering.prefer_binary, name)) return false;
+    if (!preferred_.insert(name).second) return false;
+    question_.only_wheels.push_back(name);
+    tried_.push_back(name);
+    return true;
+  }
+
+  /// Where that leaves nothing, its source is as good again.
+  bool prefers_wheel(const UvAnswer& answer) {
+    if (const auto* build = std::get_if<NeedsBuild>(&answer)) return prefers_wheel(build->name);
+    if (tried_.empty() || !std::holds_alternative<Conflict>(answer)) return false;
+    std::erase(question_.only_wheels, tried_.back());
+    tried_.pop_back();
+    return true;
+  }
+
+  bool is_from_source(const std::string& name) const {
+    return names_package(question_.from_source, name) && direct_of(name) == nullptr;
+  }
+
+  /// Of packages that `no-binary` names; older releases of uv tell wheels all the same.
+  void leave_wheels_out(PylockPackages& packages) const {
+    for (PylockPackage& package : packages) {
+      if (is_from_source(package.name)) package.wheels.clear();
+    }
+  }
+
   /// nullptr for a package of the indexes.
   const BuiltRelease* direct_of(const std::string& name) const {
     if (request_.direct == nullptr) return nullptr;
@@ -189,6 +282,7 @@ class WheelResolver {
 
   /// nullopt: the package was only passed by; the question was changed and can be asked again.
   std::optional<Conflict> obstacle(const NeedsBuild& build) {
+    if (is_from_source(build.name) && request_.build) return build_release(build);
     const UvAnswer answer = ask_for_wheels_only();
     const auto* packages = std::get_if<PylockPackages>(&answer);
     const PylockPackage* other =
@@ -226,7 +320,21 @@ class WheelResolver {
     }
   }
 
+  /// Of one that `no-binary` names.
+  Conflict no_source(const NeedsBuild& package) const {
+    Conflict conflict;
+    conflict.headline = fmt::format("`{}` {} has to be built, and {}", package.name,
+                                    package.version,
+                                    request_.build ? "the Python indexes have no source of it"
+                                                   : "only bases made from packages can do that");
+    conflict.facts = requirement_lines(*request_.recipe, package.name);
+    conflict.facts.emplace_back("`no-binary` leaves its wheels out");
+    conflict.hint = fmt::format("take `{}` out of `no-binary`", package.name);
+    return conflict;
+  }
+
   Conflict no_wheel(const NeedsBuild& package, const UvAnswer& wheels_only) const {
+    if (is_from_source(package.name)) return no_source(package);
     Conflict conflict;
     conflict.headline = fmt::format(
         "`{}` {} has no wheel for Python {} and glibc {} on {}", package.name, package.version,
@@ -283,6 +391,8 @@ class WheelResolver {
   UvQuestion question_;
   bool leaves_extra_ = false;  ///< an address that an extra may call for is not in the question
   std::vector<BuiltRelease> built_;
+  std::set<std::string> preferred_;  ///< packages that were once looked for as wheels alone
+  std::vector<std::string> tried_;   ///< those of them that still are
 };
 
 /// The best wheel of each package; its size is 0 where the index does not tell it.
@@ -374,6 +484,7 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
     resolution.urls = urls_of(resolver, found);
     add_sources(resolver, resolution);
     resolution.extras = resolver.extras(found);
+    resolution.unwanted = resolver.unwanted(found);
     auto cuda = locked_cuda(resolution.wheels);
     if (auto* conflict = std::get_if<Conflict>(&cuda)) return std::move(*conflict);
     resolution.cuda = std::get<std::optional<LockedCuda>>(std::move(cuda));

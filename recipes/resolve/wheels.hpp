@@ -49,6 +49,8 @@ struct WheelResolution {
   /// Filled in where one of `direct` has an extra that nothing was known to ask for, and that names
   /// a package by its address.
   AskedExtras extras{};
+  /// Under `cuda: cpu`: packages of NVIDIA's that came along, and who asks for them.
+  std::map<std::string, std::set<std::string>> unwanted{};
 };
 
 /// Wheels only: a package that has none for this platform is a Conflict that says so; an older

@@ -1,0 +1,116 @@
+#include "recipes/resolve/uv_steering.hpp"
+
+#include <algorithm>
+
+#include "base/http.hpp"
+#include "recipes/mistakes.hpp"
+#include "recipes/requirement.hpp"
+#include "recipes/text.hpp"
+#include "recipes/toml.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kOwnProject = "mlenv-own-indexes";
+constexpr std::string_view kNever = " ; python_version < '0'";
+
+std::string address_of(const Recipe& recipe, const PackageIndex& index) {
+  if (index.url.find("://") != std::string::npos) return index.url;
+  const fs::path path = fs::absolute(recipe.folder() / index.url).lexically_normal();
+  std::error_code unknown;
+  if (!fs::is_directory(path, unknown)) {
+    const auto place =
+        std::find_if(recipe.index_folders.begin(), recipe.index_folders.end(),
+                     [&](const Placed& one) { return one.text == index.url; });
+    const std::string why =
+        fmt::format("`{}`, where packages are looked for, is no folder", index.url);
+    if (place != recipe.index_folders.end()) throw recipe_error(recipe, *place, why);
+    throw usage_error("requirements-invalid", "{}", why);
+  }
+  return "file://" + url_path_encode(path.string());
+}
+
+bool is_pinned(const Recipe& recipe, const std::string& requirement) {
+  const auto read = parse_requirement(requirement);
+  const auto* one = std::get_if<Requirement>(&read);
+  return one != nullptr && one->address.empty() && has_own_index(recipe, one->normalised_name());
+}
+
+}  // namespace
+
+bool has_own_index(const Recipe& recipe, const std::string& name) {
+  const std::vector<PackageIndex>& all = recipe.steering.indexes;
+  return std::any_of(all.begin(), all.end(),
+                     [&](const PackageIndex& one) { return one.packages.contains(name); });
+}
+
+std::vector<std::string> override_lines(const Steering& steering) {
+  std::vector<std::string> lines;
+  for (const std::string& one : steering.overrides) {
+    if (!steering.exclude.contains(package_of(one))) lines.push_back(one);
+  }
+  for (const std::string& name : steering.exclude) lines.push_back(name + std::string(kNever));
+  return lines;
+}
+
+std::string without_own_project(std::string text) {
+  const std::string said = std::string(kOwnProject) + " depends on";
+  for (std::size_t at = text.find(said); at != std::string::npos; at = text.find(said, at)) {
+    text.replace(at, said.size(), "you require");
+  }
+  return text;
+}
+
+UvSteering::UvSteering(const UvQuestion& question, const Recipe* recipe, const fs::path& folder) {
+  std::vector<std::string> pinned;
+  for (const std::string& one : question.requirements) {
+    (recipe != nullptr && is_pinned(*recipe, one) ? pinned : requirements_).push_back(one);
+  }
+  if (!pinned.empty()) write_project(*recipe, pinned, folder);
+  write_overrides(question, folder);
+  if (!question.prerelease.empty()) {
+    words_.emplace_back("--prerelease");
+    words_.push_back(question.prerelease);
+  }
+  if (question.no_sources) return;  // both at once leave nothing
+  for (const std::string& name : question.from_source) {
+    words_.emplace_back("--no-binary");
+    words_.push_back(name);
+  }
+}
+
+void UvSteering::write_overrides(const UvQuestion& question, const fs::path& folder) {
+  if (question.overrides.empty()) return;
+  write_file(folder / "overrides.txt", join(question.overrides, "\n") + '\n', false);
+  words_.emplace_back("--overrides");
+  words_.emplace_back("overrides.txt");
+}
+
+void UvSteering::write_project(const Recipe& recipe, const std::vector<std::string>& pinned,
+                               const fs::path& folder) {
+  std::string text =
+      fmt::format("[project]\nname = {}\nversion = \"0\"\ndependencies = {}\n\n[tool.uv.sources]\n",
+                  toml_text(kOwnProject), toml_list(pinned));
+  std::string indexes;
+  int number = 0;
+  for (const PackageIndex& one : recipe.steering.indexes) {
+    const std::string name = fmt::format("own-{}", ++number);
+    for (const std::string& package : one.packages) {
+      text += fmt::format("{} = {{ index = \"{}\" }}\n", toml_key(package), name);
+    }
+    const bool used = std::any_of(pinned.begin(), pinned.end(), [&](const std::string& asked) {
+      return one.packages.contains(package_of(asked));
+    });
+    // A folder that is not there matters to those alone who are sent there.
+    const std::string address = used ? address_of(recipe, one) : "https://unused.invalid/";
+    indexes += fmt::format("\n[[tool.uv.index]]\nname = \"{}\"\nurl = {}\nexplicit = true\n", name,
+                           toml_text(address));
+    if (one.is_page) indexes += "format = \"flat\"\n";
+    if (used) addresses_.push_back(address);
+  }
+  make_folders(folder / "own");
+  write_file(folder / "own" / "pyproject.toml", text + indexes, false);
+  words_.emplace_back("own/pyproject.toml");
+}
+
+}  // namespace mlenv
