@@ -40,8 +40,8 @@ void table(std::string& out, const std::string& name, const TextLists& values) {
 }
 
 template <class Value>
-void tables(std::string& out, const std::string& name,
-            const BuildSteering::ByPackage<Value>& values) {
+void steering_tables(std::string& out, const std::string& name,
+                     const BuildSteering::ByPackage<Value>& values) {
   table(out, name, values.all);
   for (const auto& [package, own] : values.by_name) {
     table(out, fmt::format("{}-package.{}", name, toml_key(package)), own);
@@ -78,9 +78,8 @@ class SteeringReader {
 
   Steering read(const TomlValue& table) {
     constexpr std::array<std::string_view, 9> kKeys = {
-        "overrides",     "exclude",    "no-binary", "only-binary",
-        "prefer-binary", "prerelease", "index",     "dependency-metadata",
-        "build"};
+        "overrides",  "exclude", "no-binary",           "only-binary", "prefer-binary",
+        "prerelease", "index",   "dependency-metadata", "build"};
     reader_.only(table, kKeys);
     Steering steering;
     steering.overrides = requirements(table, "overrides");
@@ -158,13 +157,10 @@ class SteeringReader {
   }
 
   void build(const TomlValue& table, BuildSteering& steering) const {
-    constexpr std::array<std::string_view, 7> kKeys = {"constraints",
-                                                       "requires",
-                                                       "env",
-                                                       "env-package",
-                                                       "config-settings",
-                                                       "config-settings-package",
-                                                       "network"};
+    constexpr std::array<std::string_view, 7> kKeys = {
+        "constraints", "requires",        "env",
+        "env-package", "config-settings", "config-settings-package",
+        "network"};
     reader_.only(table, kKeys);
     steering.constraints = requirements(table, "constraints");
     steering.network = reader_.optional_flag(table, "network", false);
@@ -259,8 +255,8 @@ std::string render_steering(const Steering& steering) {
     if (build.network) out += "network = true\n";
   }
   table(out, "build.requires", build.requirements);
-  tables(out, "build.env", build.env);
-  tables(out, "build.config-settings", build.config_settings);
+  steering_tables(out, "build.env", build.env);
+  steering_tables(out, "build.config-settings", build.config_settings);
   return out;
 }
 

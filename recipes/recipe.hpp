@@ -103,8 +103,8 @@ struct Recipe {
   std::optional<Placed> compiler;        ///< where `libraries` asks for nvcc
   std::vector<Placed> packages;
   std::vector<RequirementSource> requirements;
-  RequirementLists listed;  ///< what those files say; read by `read_recipe` alone
-  Steering steering;        ///< of its own keys and, by `read_recipe`, of those files
+  RequirementLists listed;                ///< what those files say; read by `read_recipe` alone
+  Steering steering;                      ///< of its own keys and, by `read_recipe`, of those files
   std::vector<Placed> constraints;        ///< as written: PEP 508, or files of constraints
   std::vector<Placed> build_constraints;  ///< the same of builds
   std::vector<Placed> index_folders;      ///< those of `steering.indexes` that are paths

@@ -41,9 +41,10 @@ std::vector<std::string> RecipeReader::requirement_texts(const YamlNode& node,
     if (one.kind != YamlKind::scalar || !check_requirement(one, one.text)) continue;
     const auto read = std::get<Requirement>(parse_requirement(one.text));
     if (!read.address.empty()) {
-      values_.mistake(one, fmt::format("{} come from indexes: a package by address is written under "
-                                "`packages`, and counts for whatever asks for it",
-                                what));
+      values_.mistake(one,
+                      fmt::format("{} come from indexes: a package by address is written under "
+                                  "`packages`, and counts for whatever asks for it",
+                                  what));
       continue;
     }
     texts.push_back(read.str());
@@ -131,10 +132,9 @@ void RecipeReader::prerelease(const YamlNode& node) {
   recipe_.steering.prerelease = text->text;
   if (is_among(prerelease_words(), text->text)) return;
   const auto all = prerelease_words();
-  values_.mistake(
-      node, fmt::format("`prerelease` is one of {}, as for uv{}",
-                        join(std::vector<std::string>(all.begin(), all.end()), ", "),
-                        suggestion(text->text, all)));
+  values_.mistake(node, fmt::format("`prerelease` is one of {}, as for uv{}",
+                                    join(std::vector<std::string>(all.begin(), all.end()), ", "),
+                                    suggestion(text->text, all)));
 }
 
 void RecipeReader::package_indexes(const YamlNode& node) {
@@ -187,8 +187,8 @@ void RecipeReader::find_links(const YamlNode& node, PackageIndex& index) {
 
 void RecipeReader::dependency_metadata(const YamlNode& node) {
   if (node.kind != YamlKind::list) {
-    values_.mistake(node, fmt::format("`dependency-metadata` is a list, as in `{}`",
-                                      kMetadataExample));
+    values_.mistake(node,
+                    fmt::format("`dependency-metadata` is a list, as in `{}`", kMetadataExample));
     return;
   }
   for (const YamlNode& item : node.items) stated_metadata(item);

@@ -146,8 +146,7 @@ class LinesReader {
     }
   }
 
-  void build_constraints(const std::string& from, const RequirementLine& line,
-                         Mistakes& mistakes) {
+  void build_constraints(const std::string& from, const RequirementLine& line, Mistakes& mistakes) {
     const std::optional<Included> file = include(from, line, true, mistakes);
     if (!file) return;
     RequirementLists alone;

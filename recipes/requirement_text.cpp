@@ -44,8 +44,7 @@ constexpr std::string_view kBuildConstraint = "--build-constraint";
 constexpr std::string_view kConfigSettings = "--config-settings";
 constexpr std::string_view kConfigSetting = "--config-setting";
 constexpr std::array<std::string_view, 7> kSteeringOptions = {
-    kNoBinary,        kOnlyBinary,     kPreferBinary, kPre,
-    kBuildConstraint, kConfigSettings, kConfigSetting};
+    kNoBinary, kOnlyBinary, kPreferBinary, kPre, kBuildConstraint, kConfigSettings, kConfigSetting};
 constexpr std::string_view kOldBuildOption =
     "it is of setuptools alone: write `build: {config-settings: {PACKAGE: {…}}}` in the recipe";
 constexpr std::array<PipOption, 22> kPipOptions = {

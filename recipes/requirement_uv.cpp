@@ -17,9 +17,8 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 9> kPythons = {"3.7.9",  "3.8.18", "3.9.25",
-                                                      "3.10.19", "3.11.14", "3.12.12",
-                                                      "3.13.9", "3.14.2", "3.15.0"};
+constexpr std::array<std::string_view, 9> kPossiblePythons = {
+    "3.7.9", "3.8.18", "3.9.25", "3.10.19", "3.11.14", "3.12.12", "3.13.9", "3.14.2", "3.15.0"};
 constexpr std::array<std::string_view, 2> kMachines = {"x86_64", "aarch64"};
 constexpr std::string_view kDefaultIndex = "--index-url";
 constexpr std::string_view kFurtherIndex = "--extra-index-url";
@@ -60,7 +59,7 @@ MarkerReach marker_reach(const std::string& marker, const Recipe& recipe) {
   }
   bool holds = false;
   bool fails = false;
-  for (const std::string_view python : kPythons) {
+  for (const std::string_view python : kPossiblePythons) {
     const bool other = recipe.python && !python.starts_with(recipe.python->text + ".");
     if (other) continue;
     for (const std::string& machine : machines) {
@@ -112,13 +111,15 @@ std::set<std::string> UvSettings::names(const std::string& key) const {
 }
 
 void UvSettings::note(const char* key, std::string text, RequirementLists& lists) const {
-  if (const TomlValue* at = uv_.find(key)) lists.notes.push_back(toml_.listed(*at, std::move(text)));
+  if (const TomlValue* at = uv_.find(key))
+    lists.notes.push_back(toml_.listed(*at, std::move(text)));
 }
 
 void UvSettings::read(RequirementLists& lists) const {
   Steering found;
   constraints(lists);
-  if (const TomlValue* all = uv_.find("override-dependencies")) found.overrides = requirements(*all);
+  if (const TomlValue* all = uv_.find("override-dependencies"))
+    found.overrides = requirements(*all);
   found.exclude = names("exclude-dependencies");
   found.no_binary = names("no-binary-package");
   found.only_binary = names("no-build-package");
@@ -126,10 +127,9 @@ void UvSettings::read(RequirementLists& lists) const {
   if (reader().optional_flag(uv_, "no-build", false)) found.only_binary.emplace(kAllPackages);
   found.prerelease = reader().optional_text(uv_, "prerelease");
   if (!found.prerelease.empty() && !is_among(prerelease_words(), found.prerelease)) {
-    reader().fail(*uv_.find("prerelease"), fmt::format("`{}` is none of uv's words{}",
-                                                       found.prerelease,
-                                                       suggestion(found.prerelease,
-                                                                  prerelease_words())));
+    reader().fail(*uv_.find("prerelease"),
+                  fmt::format("`{}` is none of uv's words{}", found.prerelease,
+                              suggestion(found.prerelease, prerelease_words())));
   }
   metadata(found);
   build(found.build);
@@ -239,8 +239,8 @@ void UvSettings::add_index(const TomlValue& at, const std::string& option,
             url_path_encode(fs::absolute(folder_.path() / where).lexically_normal().string());
   }
   const std::string line = option + ' ' + where;
-  const bool second = std::any_of(
-      lists.indexes.begin(), lists.indexes.end(), [&](const std::string& one) {
+  const bool second =
+      std::any_of(lists.indexes.begin(), lists.indexes.end(), [&](const std::string& one) {
         return one != line && option == kDefaultIndex && one.starts_with(option + ' ');
       });
   if (second) {
@@ -290,7 +290,8 @@ void UvSettings::own_indexes(Steering& steering) const {
     const std::string& wanted = reader().text(*entry, "index");
     const TomlValue* found = index(wanted);
     if (found == nullptr) {
-      reader().fail(*entry, fmt::format("there is no `[[tool.uv.index]]` of the name `{}`", wanted));
+      reader().fail(*entry,
+                    fmt::format("there is no `[[tool.uv.index]]` of the name `{}`", wanted));
     }
     steering.indexes.push_back({address(reader().member(*found, "url", TomlKind::text)),
                                 reader().optional_text(*found, "format") == "flat",

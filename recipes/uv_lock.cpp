@@ -48,8 +48,7 @@ class UvLock {
 
   /// How the project's settings steered uv.
   void read_manifest() {
-    const TomlValue* manifest =
-        reader().optional_member(toml_.root(), "manifest", TomlKind::table);
+    const TomlValue* manifest = reader().optional_member(toml_.root(), "manifest", TomlKind::table);
     if (manifest == nullptr) return;
     Steering found;
     const auto each = [&](const char* key, const auto& take) {
@@ -68,11 +67,10 @@ class UvLock {
     });
     each("dependency-metadata", [&](const TomlValue& one) {
       if (one.kind != TomlKind::table) reader().fail(one, "what is said of a package is a table");
-      found.metadata.push_back({normalise_wheel_name(reader().text(one, "name")),
-                                reader().optional_text(one, "version"),
-                                reader().texts(one, "requires-dist"),
-                                reader().optional_text(one, "requires-python"),
-                                reader().texts(one, "provides-extras")});
+      found.metadata.push_back(
+          {normalise_wheel_name(reader().text(one, "name")), reader().optional_text(one, "version"),
+           reader().texts(one, "requires-dist"), reader().optional_text(one, "requires-python"),
+           reader().texts(one, "provides-extras")});
     });
     add_steering(lists_.steering, found);
   }

@@ -116,8 +116,7 @@ void words_of_pip(const fs::path& path, std::vector<MachineWord>& found) {
   }
 }
 
-std::vector<fs::path> pip_files(const std::vector<std::string>& environment,
-                                const fs::path& root) {
+std::vector<fs::path> pip_files(const std::vector<std::string>& environment, const fs::path& root) {
   const std::string_view own = variable_in(environment, "PIP_CONFIG_FILE");
   if (own == "/dev/null") return {};
   std::vector<fs::path> files = {root / "etc/pip.conf", root / "etc/xdg/pip/pip.conf"};
@@ -137,7 +136,8 @@ const ToolWord* setting_of_uv(std::string_view key) {
 
 std::optional<TomlValue> settings_in(const std::string& text) {
   try {
-    return parse_toml({.shown_path = "uv.toml", .text = text, .code = "config-invalid", .hint = {}});
+    return parse_toml(
+        {.shown_path = "uv.toml", .text = text, .code = "config-invalid", .hint = {}});
   } catch (const Error&) {
     return std::nullopt;  // uv will say it
   }
@@ -160,7 +160,7 @@ void words_of_uv(const fs::path& path, std::vector<MachineWord>& found) {
 }
 
 /// nullopt: of a kind that has no place in uv's settings.
-std::optional<std::string> rendered(const TomlValue& value) {
+std::optional<std::string> rendered_toml(const TomlValue& value) {
   std::vector<std::string> parts;
   switch (value.kind) {
     case TomlKind::text:
@@ -171,12 +171,12 @@ std::optional<std::string> rendered(const TomlValue& value) {
       return value.boolean ? "true" : "false";
     case TomlKind::list:
       for (const TomlValue& one : value.items) {
-        if (auto text = rendered(one)) parts.push_back(*std::move(text));
+        if (auto text = rendered_toml(one)) parts.push_back(*std::move(text));
       }
       return '[' + join(parts, ", ") + ']';
     case TomlKind::table:
       for (const auto& [key, one] : value.members) {
-        if (auto text = rendered(one)) parts.push_back(toml_key(key) + " = " + *text);
+        if (auto text = rendered_toml(one)) parts.push_back(toml_key(key) + " = " + *text);
       }
       return parts.empty() ? "{}" : "{ " + join(parts, ", ") + " }";
     case TomlKind::other:
@@ -191,7 +191,7 @@ bool take_steering_out(TomlValue& table) {
          }) > 0;
 }
 
-void set_variable(std::vector<std::string>& environment, const std::string& name,
+void put_variable(std::vector<std::string>& environment, const std::string& name,
                   const std::string& value) {
   std::erase_if(environment, [&](const std::string& one) { return one.starts_with(name + '='); });
   if (!value.empty()) environment.push_back(name + '=' + value);
@@ -246,7 +246,7 @@ std::optional<std::string> without_steering(const std::string& text) {
   if (!changed) return std::nullopt;
   std::string out;
   for (const auto& [key, value] : root->members) {
-    if (const auto one = rendered(value)) out += fmt::format("{} = {}\n", toml_key(key), *one);
+    if (const auto one = rendered_toml(value)) out += fmt::format("{} = {}\n", toml_key(key), *one);
   }
   return out;
 }
@@ -265,10 +265,10 @@ void narrow_uv_config(std::vector<std::string>& environment, const fs::path& fol
     const fs::path home = folder / (users ? "user-settings" : "machine-settings");
     make_folders(home / "uv");
     write_file(home / "uv" / "uv.toml", narrowed.value_or(text), false);
-    set_variable(environment, users ? "XDG_CONFIG_HOME" : "XDG_CONFIG_DIRS", home.string());
+    put_variable(environment, users ? "XDG_CONFIG_HOME" : "XDG_CONFIG_DIRS", home.string());
   }
-  set_variable(environment, "UV_CONFIG_FILE", {});
-  set_variable(environment, "UV_NO_CONFIG", {});
+  put_variable(environment, "UV_CONFIG_FILE", {});
+  put_variable(environment, "UV_NO_CONFIG", {});
 }
 
 std::vector<MachineWord> machine_steering(const std::vector<std::string>& environment,

@@ -123,30 +123,6 @@ std::optional<Conflict> hopeless_python(const Recipe& recipe) {
   return std::nullopt;
 }
 
-/// Of packages that `cuda: cpu` does not want: who brings them, and the ways out.
-std::string unwanted_note(const WheelResolution& resolution) {
-  std::vector<std::string> packages;
-  std::vector<std::string> names;
-  std::set<std::string> askers;
-  for (const auto& [name, asking] : resolution.unwanted) {
-    const auto wheel = std::find_if(resolution.wheels.begin(), resolution.wheels.end(),
-                                    [&](const LockedWheel& one) { return one.name == name; });
-    const std::uint64_t bytes = wheel == resolution.wheels.end() ? 0 : wheel->size_bytes;
-    packages.push_back(fmt::format("{} ({} MB)", name, (bytes + 500'000) / 1'000'000));
-    names.push_back(name);
-    askers.insert(asking.begin(), asking.end());
-  }
-  std::string text = fmt::format("`cuda: cpu`, and yet the lock holds {}", join(packages, ", "));
-  if (!askers.empty()) {
-    text += fmt::format(", which {} {} for", join({askers.begin(), askers.end()}, " and "),
-                        askers.size() == 1 ? "asks" : "ask");
-  }
-  text += fmt::format(": `exclude: [{}]` leaves {} out", join(names, ", "),
-                      names.size() == 1 ? "it" : "them");
-  if (askers.contains("xgboost")) text += ", and the package `xgboost-cpu` is xgboost without it";
-  return text;
-}
-
 class Resolver {
  public:
   Resolver(const Recipe& recipe, const ResolveOptions& options, Http& http, Progress& progress)

@@ -26,8 +26,9 @@ constexpr std::size_t kLongestCause = 1000;
 /// They would answer another question than the one asked, as those that steer do. Index, login,
 /// proxy and cache settings stay.
 constexpr std::array<std::string_view, 9> kUnwantedUvVariables = {
-    "UV_PYTHON",      "UV_BUILD",          "UV_SYSTEM_PYTHON",     "UV_PROJECT",  "UV_WORKING_DIR",
-    "UV_MANAGED_PYTHON", "UV_NO_MANAGED_PYTHON", "VIRTUAL_ENV", "CONDA_PREFIX"};
+    "UV_PYTHON",      "UV_BUILD",          "UV_SYSTEM_PYTHON",     "UV_PROJECT",
+    "UV_WORKING_DIR", "UV_MANAGED_PYTHON", "UV_NO_MANAGED_PYTHON", "VIRTUAL_ENV",
+    "CONDA_PREFIX"};
 
 struct UvProgram {
   const fs::path& path;
@@ -51,14 +52,22 @@ std::vector<std::string> arguments(const UvQuestion& question, const WheelReques
   const fs::path interpreter =
       described_interpreter(program.cache, request.python, request.glibc, request.architecture);
   const std::string format = answer == Answer::wheels ? "pylock.toml" : "requirements.txt";
-  std::vector<std::string> argv = {program.path.string(), "pip",
-                                   "compile",       "requirements.in",
-                                   "--constraint",  "constraints.txt",
-                                   "--format",      format,
-                                   "--output-file", format,
-                                   "--python",      interpreter.string(),
-                                   "--no-header",   "--no-progress",
-                                   "--quiet",       "--color",
+  std::vector<std::string> argv = {program.path.string(),
+                                   "pip",
+                                   "compile",
+                                   "requirements.in",
+                                   "--constraint",
+                                   "constraints.txt",
+                                   "--format",
+                                   format,
+                                   "--output-file",
+                                   format,
+                                   "--python",
+                                   interpreter.string(),
+                                   "--no-header",
+                                   "--no-progress",
+                                   "--quiet",
+                                   "--color",
                                    "never"};
   if (answer == Answer::extras) {
     argv.emplace_back("--no-strip-extras");

@@ -5,13 +5,14 @@
 #include "base/http.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/requirement.hpp"
+#include "recipes/resolve/wheel_conflict.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kOwnProject = "mlenv-own-indexes";
+constexpr std::string_view kIndexProject = "mlenv-own-indexes";
 constexpr std::string_view kNever = " ; python_version < '0'";
 
 std::string address_of(const Recipe& recipe, const PackageIndex& index) {
@@ -19,15 +20,22 @@ std::string address_of(const Recipe& recipe, const PackageIndex& index) {
   const fs::path path = fs::absolute(recipe.folder() / index.url).lexically_normal();
   std::error_code unknown;
   if (!fs::is_directory(path, unknown)) {
-    const auto place =
-        std::find_if(recipe.index_folders.begin(), recipe.index_folders.end(),
-                     [&](const Placed& one) { return one.text == index.url; });
+    const auto place = std::find_if(recipe.index_folders.begin(), recipe.index_folders.end(),
+                                    [&](const Placed& one) { return one.text == index.url; });
     const std::string why =
         fmt::format("`{}`, where packages are looked for, is no folder", index.url);
     if (place != recipe.index_folders.end()) throw recipe_error(recipe, *place, why);
     throw usage_error("requirements-invalid", "{}", why);
   }
   return "file://" + url_path_encode(path.string());
+}
+
+bool comes_up(const UvAnswer& answer, const std::string& name) {
+  if (const auto* packages = std::get_if<PylockPackages>(&answer)) {
+    return find_pylock_package(*packages, name) != nullptr;
+  }
+  if (const auto* build = std::get_if<NeedsBuild>(&answer)) return build->name == name;
+  return speaks_of(std::get<Conflict>(answer), name);
 }
 
 bool is_pinned(const Recipe& recipe, const std::string& requirement) {
@@ -37,6 +45,50 @@ bool is_pinned(const Recipe& recipe, const std::string& requirement) {
 }
 
 }  // namespace
+
+void SteeredSteps::begin() {
+  question_.overrides = override_lines(steering_);
+  question_.from_source = steering_.no_binary;
+  question_.only_wheels.assign(steering_.only_binary.begin(), steering_.only_binary.end());
+  question_.prerelease = steering_.prerelease;
+  for (const StatedMetadata& one : steering_.metadata) {
+    question_.known.push_back(
+        {one.name, one.version, one.requires_dist, one.requires_python, one.extras});
+  }
+}
+
+bool SteeredSteps::names_own_indexes(const UvAnswer& answer) {
+  bool more = false;
+  for (const PackageIndex& index : steering_.indexes) {
+    for (const std::string& name : index.packages) {
+      if (is_asked_for(name) || !comes_up(answer, name)) continue;
+      question_.requirements.push_back(name);
+      more = true;
+    }
+  }
+  return more;
+}
+
+bool SteeredSteps::is_asked_for(const std::string& name) const {
+  return std::any_of(question_.requirements.begin(), question_.requirements.end(),
+                     [&](const std::string& text) { return package_of(text) == name; });
+}
+
+bool SteeredSteps::prefers_wheel(const std::string& name) {
+  if (!names_package(steering_.prefer_binary, name)) return false;
+  if (!preferred_.insert(name).second) return false;
+  question_.only_wheels.push_back(name);
+  tried_.push_back(name);
+  return true;
+}
+
+bool SteeredSteps::prefers_wheel(const UvAnswer& answer) {
+  if (const auto* build = std::get_if<NeedsBuild>(&answer)) return prefers_wheel(build->name);
+  if (tried_.empty() || !std::holds_alternative<Conflict>(answer)) return false;
+  std::erase(question_.only_wheels, tried_.back());
+  tried_.pop_back();
+  return true;
+}
 
 bool has_own_index(const Recipe& recipe, const std::string& name) {
   const std::vector<PackageIndex>& all = recipe.steering.indexes;
@@ -54,7 +106,7 @@ std::vector<std::string> override_lines(const Steering& steering) {
 }
 
 std::string without_own_project(std::string text) {
-  const std::string said = std::string(kOwnProject) + " depends on";
+  const std::string said = std::string(kIndexProject) + " depends on";
   for (std::size_t at = text.find(said); at != std::string::npos; at = text.find(said, at)) {
     text.replace(at, said.size(), "you require");
   }
@@ -90,7 +142,7 @@ void UvSteering::write_project(const Recipe& recipe, const std::vector<std::stri
                                const fs::path& folder) {
   std::string text =
       fmt::format("[project]\nname = {}\nversion = \"0\"\ndependencies = {}\n\n[tool.uv.sources]\n",
-                  toml_text(kOwnProject), toml_list(pinned));
+                  toml_text(kIndexProject), toml_list(pinned));
   std::string indexes;
   int number = 0;
   for (const PackageIndex& one : recipe.steering.indexes) {

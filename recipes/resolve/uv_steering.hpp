@@ -37,6 +37,32 @@ class UvSteering {
   std::vector<std::string> addresses_;
 };
 
+/// How a question changes with its answers, where the recipe steers.
+class SteeredSteps {
+ public:
+  SteeredSteps(const Steering& steering, UvQuestion& question)
+      : steering_(steering), question_(question) {}
+
+  /// What the question says from the start.
+  void begin();
+  /// Whether a package came in, or is missed, that has an index of its own and is asked for by
+  /// others alone: uv heeds such an index for what it is asked for itself. The question was changed
+  /// and can be asked again.
+  bool names_own_indexes(const UvAnswer& answer);
+  /// Whether the package is now looked for as a wheel alone, which `prefer-binary` asks for.
+  bool prefers_wheel(const std::string& name);
+  /// The same; and where that leaves nothing, its source is as good again.
+  bool prefers_wheel(const UvAnswer& answer);
+
+ private:
+  bool is_asked_for(const std::string& name) const;
+
+  const Steering& steering_;
+  UvQuestion& question_;
+  std::set<std::string> preferred_;  ///< packages that were once looked for as wheels alone
+  std::vector<std::string> tried_;   ///< those of them that still are
+};
+
 /// Whether the recipe gives the package an index of its own.
 bool has_own_index(const Recipe& recipe, const std::string& name);
 

@@ -22,6 +22,7 @@
 #include "recipes/resolve/demands.hpp"
 #include "recipes/resolve/direct_wheels.hpp"
 #include "recipes/resolve/locations.hpp"
+#include "recipes/resolve/page_wheels.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/uv_steering.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -44,12 +45,6 @@ std::vector<std::string> file_names(const PylockPackage& package) {
   return files;
 }
 
-const PylockPackage* find_pylock_package(const PylockPackages& packages, const std::string& name) {
-  const auto found = std::find_if(packages.begin(), packages.end(),
-                                  [&](const PylockPackage& one) { return one.name == name; });
-  return found == packages.end() ? nullptr : &*found;
-}
-
 std::set<std::string> requested_names(const Recipe& recipe) {
   std::set<std::string> names;
   for (const std::string& text : framework_requirements(recipe).requirements) {
@@ -70,7 +65,7 @@ class WheelResolver {
     const FrameworkRequirements all = framework_requirements(*request.recipe);
     question_.requirements = all.requirements;
     question_.constraints = all.constraints;
-    take_steering(request.recipe->steering);
+    steps_.begin();
     if (request.direct != nullptr) leaves_extra_ = name_wheels(*request.direct, question_);
     if (!request.compiler.empty()) {
       add_compiler(question_, request.compiler);
@@ -89,7 +84,7 @@ class WheelResolver {
     const int most = question_.from_source.empty() ? kMostRounds : kMostRoundsFromSource;
     for (int round = 0; round < most; ++round) {
       UvAnswer answer = ask(question_);
-      if (names_own_indexes(answer) || prefers_wheel(answer)) continue;
+      if (steps_.names_own_indexes(answer) || steps_.prefers_wheel(answer)) continue;
       if (auto* conflict = std::get_if<Conflict>(&answer)) return explained(std::move(*conflict));
       if (const auto* build = std::get_if<NeedsBuild>(&answer)) {
         if (auto conflict = obstacle(*build)) return std::move(*conflict);
@@ -102,7 +97,7 @@ class WheelResolver {
       const PylockPackage* bare = without_wheel(found);
       if (bare == nullptr) return std::move(found);
       const NeedsBuild missing{bare->name, bare->version};
-      if (prefers_wheel(missing.name)) continue;
+      if (steps_.prefers_wheel(missing.name)) continue;
       if (!request_.build) return no_wheel(missing, ask_for_wheels_only());
       if (auto conflict = build_release(missing)) return std::move(*conflict);
     }
@@ -138,8 +133,11 @@ class WheelResolver {
   }
   bool is_requested(const std::string& name) const { return requested_.contains(name); }
   /// Only for packages that `packages` returned.
+  std::size_t best_of(const PylockPackage& package) const {
+    return tags_.best(file_names(package)).value_or(0);
+  }
   const PylockWheel& best_wheel(const PylockPackage& package) const {
-    return package.wheels[tags_.best(file_names(package)).value_or(0)];
+    return package.wheels[best_of(package)];
   }
 
  private:
@@ -151,63 +149,6 @@ class WheelResolver {
       question.constraints.push_back(fmt::format("{}=={}", one.name, one.version));
     }
     return question;
-  }
-
-  void take_steering(const Steering& steering) {
-    question_.overrides = override_lines(steering);
-    question_.from_source = steering.no_binary;
-    question_.only_wheels.assign(steering.only_binary.begin(), steering.only_binary.end());
-    question_.prerelease = steering.prerelease;
-    for (const StatedMetadata& one : steering.metadata) {
-      question_.known.push_back(
-          {one.name, one.version, one.requires_dist, one.requires_python, one.extras});
-    }
-  }
-
-  /// Whether a package came in, or is missed, that has an index of its own and is asked for by
-  /// others alone: uv heeds such an index for what it is asked for itself. The question was
-  /// changed and can be asked again.
-  bool names_own_indexes(const UvAnswer& answer) {
-    bool more = false;
-    for (const PackageIndex& index : request_.recipe->steering.indexes) {
-      for (const std::string& name : index.packages) {
-        if (is_asked_for(name) || !comes_up(answer, name)) continue;
-        question_.requirements.push_back(name);
-        more = true;
-      }
-    }
-    return more;
-  }
-
-  bool is_asked_for(const std::string& name) const {
-    return std::any_of(question_.requirements.begin(), question_.requirements.end(),
-                       [&](const std::string& text) { return package_of(text) == name; });
-  }
-
-  static bool comes_up(const UvAnswer& answer, const std::string& name) {
-    if (const auto* packages = std::get_if<PylockPackages>(&answer)) {
-      return find_pylock_package(*packages, name) != nullptr;
-    }
-    if (const auto* build = std::get_if<NeedsBuild>(&answer)) return build->name == name;
-    return speaks_of(std::get<Conflict>(answer), name);
-  }
-
-  /// Whether the package is now looked for as a wheel alone, which `prefer-binary` asks for.
-  bool prefers_wheel(const std::string& name) {
-    if (!names_package(request_.recipe->steering.prefer_binary, name)) return false;
-    if (!preferred_.insert(name).second) return false;
-    question_.only_wheels.push_back(name);
-    tried_.push_back(name);
-    return true;
-  }
-
-  /// Where that leaves nothing, its source is as good again.
-  bool prefers_wheel(const UvAnswer& answer) {
-    if (const auto* build = std::get_if<NeedsBuild>(&answer)) return prefers_wheel(build->name);
-    if (tried_.empty() || !std::holds_alternative<Conflict>(answer)) return false;
-    std::erase(question_.only_wheels, tried_.back());
-    tried_.pop_back();
-    return true;
   }
 
   bool is_from_source(const std::string& name) const {
@@ -335,10 +276,10 @@ class WheelResolver {
   /// Of one that `no-binary` names.
   Conflict no_source(const NeedsBuild& package) const {
     Conflict conflict;
-    conflict.headline = fmt::format("`{}` {} has to be built, and {}", package.name,
-                                    package.version,
-                                    request_.build ? "the Python indexes have no source of it"
-                                                   : "only bases made from packages can do that");
+    conflict.headline =
+        fmt::format("`{}` {} has to be built, and {}", package.name, package.version,
+                    request_.build ? "the Python indexes have no source of it"
+                                   : "only bases made from packages can do that");
     conflict.facts = requirement_lines(*request_.recipe, package.name);
     conflict.facts.emplace_back("`no-binary` leaves its wheels out");
     conflict.hint = fmt::format("take `{}` out of `no-binary`", package.name);
@@ -401,10 +342,9 @@ class WheelResolver {
   WheelTags tags_;
   std::set<std::string> requested_;
   UvQuestion question_;
+  SteeredSteps steps_{request_.recipe->steering, question_};
   bool leaves_extra_ = false;  ///< an address that an extra may call for is not in the question
   std::vector<BuiltRelease> built_;
-  std::set<std::string> preferred_;  ///< packages that were once looked for as wheels alone
-  std::vector<std::string> tried_;   ///< those of them that still are
 };
 
 /// The best wheel of each package; its size is 0 where the index does not tell it.
@@ -456,30 +396,6 @@ void add_sources(const WheelResolver& resolver, WheelResolution& resolution) {
       all.end());
 }
 
-/// Sizes that the index did not tell: from the old lock, the cache's memory, else from the server.
-void fill_sizes(WheelResolution& resolution, const Lock* previous, const fs::path& cache,
-                Http& http, Progress& progress) {
-  std::map<std::string, std::uint64_t> before;
-  if (previous != nullptr) {
-    for (const LockedWheel& one : previous->wheels) before[one.digest.hex()] = one.size_bytes;
-  }
-  std::vector<SizeQuestion> questions;
-  std::vector<LockedWheel*> asked;
-  for (LockedWheel& wheel : resolution.wheels) {
-    const std::string& hex = wheel.digest.hex();
-    if (wheel.size_bytes == 0) wheel.size_bytes = before[hex];
-    if (wheel.size_bytes == 0) {
-      if (const auto known = recall_location(cache, wheel.digest))
-        wheel.size_bytes = known->size_bytes;
-    }
-    if (wheel.size_bytes != 0) continue;
-    questions.push_back({.url = resolution.urls.at(hex), .file = wheel.file, .size_bytes = 0});
-    asked.push_back(&wheel);
-  }
-  ask_sizes(questions, http, progress);
-  for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->size_bytes = questions[i].size_bytes;
-}
-
 }  // namespace
 
 std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& request,
@@ -490,7 +406,12 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
     WheelResolver resolver(asked, uv, cache);
     auto packages = resolver.packages();
     if (auto* conflict = std::get_if<Conflict>(&packages)) return std::move(*conflict);
-    const auto& found = std::get<PylockPackages>(packages);
+    auto& found = std::get<PylockPackages>(packages);
+    for (PylockPackage& package : found) {
+      PylockWheel& wheel = package.wheels[resolver.best_of(package)];
+      if (wheel.digest || !is_on_page(*asked.recipe, package.name)) continue;
+      learn_digest(wheel, http, cache, progress);
+    }
     WheelResolution resolution;
     resolution.wheels = choose_wheels(resolver, found);
     resolution.urls = urls_of(resolver, found);

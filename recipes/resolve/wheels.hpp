@@ -53,6 +53,9 @@ struct WheelResolution {
   std::map<std::string, std::set<std::string>> unwanted{};
 };
 
+/// Of its `unwanted`, a sentence: who brings them, and the ways out.
+std::string unwanted_note(const WheelResolution& resolution);
+
 /// Wheels only: a package that has none for this platform is a Conflict that says so; an older
 /// release is never taken in silence because a newer one lacks a wheel (wheels.cpp tells how). Runs
 /// no code of any package. Sizes that the index does not tell are asked of it by HEAD.
@@ -77,8 +80,8 @@ std::optional<SourceRelease> locate_source(const std::string& name, const std::s
                                            const fs::path& cache);
 
 /// All that the recipe asks of uv: requirements in the order of `framework`, `packages` and the
-/// files in `requirements`, then what the framework leaves to others to name; constraints that `cuda` stands for (docs/recipe.md, "cuda") and those
-/// of files.
+/// files in `requirements`, then what the framework leaves to others to name; constraints that
+/// `cuda` stands for (docs/recipe.md, "cuda") and those of files.
 struct FrameworkRequirements {
   std::vector<std::string> requirements;
   std::vector<std::string> constraints;

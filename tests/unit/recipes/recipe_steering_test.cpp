@@ -21,13 +21,14 @@ bool tells(const std::string& rest, std::string_view what) {
 }
 
 TEST(RecipeSteering, ReadsHowPackagesAreChosen) {
-  const Steering steering = recipe_with(
-                                "packages: [xgboost]\n"
-                                "overrides: [\"numpy <2\", \"attrs>=1 ; python_version < '3.13'\"]\n"
-                                "exclude: [NVIDIA_nccl.cu12, opencv-python]\n"
-                                "no-binary: [mpi4py]\nonly-binary: ':all:'\n"
-                                "prefer-binary: [Scipy]\nprerelease: allow\n")
-                                .steering;
+  const Steering steering =
+      recipe_with(
+          "packages: [xgboost]\n"
+          "overrides: [\"numpy <2\", \"attrs>=1 ; python_version < '3.13'\"]\n"
+          "exclude: [NVIDIA_nccl.cu12, opencv-python]\n"
+          "no-binary: [mpi4py]\nonly-binary: ':all:'\n"
+          "prefer-binary: [Scipy]\nprerelease: allow\n")
+          .steering;
   EXPECT_EQ(steering.overrides, (Texts{"attrs>=1 ; python_version < '3.13'", "numpy<2"}));
   EXPECT_EQ(steering.exclude, (Names{"nvidia-nccl-cu12", "opencv-python"}));
   EXPECT_EQ(steering.no_binary, (Names{"mpi4py"}));
@@ -98,12 +99,13 @@ TEST(RecipeSteering, NamesWhatIsWrongAtItsPlace) {
   EXPECT_TRUE(tells("index: {torch: cu121}\n", "is not a URL"));
   EXPECT_TRUE(tells("index: {torch: \"https://me:secret@h.example/\"}\n", "must not hold a login"));
   EXPECT_TRUE(tells("index: {torch: {}}\n", "`find-links` is missing"));
-  EXPECT_TRUE(tells("index: {a: {find-links: /srv/wheels}}\n", "a folder's path from the recipe's"));
+  EXPECT_TRUE(
+      tells("index: {a: {find-links: /srv/wheels}}\n", "a folder's path from the recipe's"));
   EXPECT_TRUE(tells("index: {a-b: https://h.example/, A_b: https://h.example/}\n", "given twice"));
   EXPECT_TRUE(tells("dependency-metadata: [{version: '1'}]\n", "`name` is missing"));
   EXPECT_TRUE(tells("dependency-metadata: [{name: a, version: '>1'}]\n", "is not one version"));
-  EXPECT_TRUE(tells("dependency-metadata: [{name: a, requires-python: '3'}]\n",
-                    "is no set of versions"));
+  EXPECT_TRUE(
+      tells("dependency-metadata: [{name: a, requires-python: '3'}]\n", "is no set of versions"));
   EXPECT_TRUE(tells("build: {requires: {a: [b=1]}}\n", "did you mean `==`"));
   EXPECT_TRUE(tells("build: {env: {a-b: c}}\n", "is not a name for an environment variable"));
   EXPECT_TRUE(tells("build: {env: {A: [c]}}\n", "the value of `A` is a text"));
@@ -146,7 +148,7 @@ Lock lock_steered_by(const std::string& rest) {
   return lock;
 }
 
-constexpr std::string_view kAll =
+constexpr std::string_view kAllKeys =
     "overrides: [numpy<2]\nexclude: [a]\nno-binary: [b]\nonly-binary: [c]\nprefer-binary: [d]\n"
     "prerelease: allow\nindex: {torch: https://index.example/x, e: {find-links: w}}\n"
     "dependency-metadata: [{name: f, version: '1', requires-dist: [g], requires-python: '>=3',"
@@ -155,7 +157,7 @@ constexpr std::string_view kAll =
     " config-settings: {p q: [r, s], t: {u: v}}, network: true}\n";
 
 TEST(LockSteering, SurvivesWritingAndReading) {
-  const Lock lock = lock_steered_by(std::string(kAll));
+  const Lock lock = lock_steered_by(std::string(kAllKeys));
   EXPECT_EQ(lock.revision, 3);
   const std::string text = render_lock(lock);
   EXPECT_EQ(text.find("index.example"), std::string::npos);
@@ -177,7 +179,7 @@ std::string lock_refusal_with(std::string text, std::string_view from, std::stri
 }
 
 TEST(LockSteering, IsReadStrictly) {
-  const std::string text = render_lock(lock_steered_by(std::string(kAll)));
+  const std::string text = render_lock(lock_steered_by(std::string(kAllKeys)));
   const auto refused = [&](std::string_view from, std::string_view to, std::string_view why) {
     const std::string said = lock_refusal_with(text, from, to);
     EXPECT_NE(said.find(why), std::string::npos) << said;

@@ -11,7 +11,7 @@
 namespace mlenv {
 namespace {
 
-using Names = std::set<std::string>;
+using NameSet = std::set<std::string>;
 
 class RequirementSteeringTest : public testing::Test {
  protected:
@@ -29,7 +29,8 @@ class RequirementSteeringTest : public testing::Test {
     return recipe("requirements: r.txt").steering;
   }
   Recipe of_project(const std::string& text, const std::string& more = {}) {
-    put("pyproject.toml", "[project]\nname = \"own\"\ndependencies = [\"torch\", \"member\"]\n" + text);
+    put("pyproject.toml",
+        "[project]\nname = \"own\"\ndependencies = [\"torch\", \"member\"]\n" + text);
     return recipe("requirements: pyproject.toml" + more);
   }
   std::string refused(const std::string& rest) {
@@ -58,9 +59,9 @@ TEST_F(RequirementSteeringTest, OptionsOfLines) {
       "--only-binary :all:\n--only-binary=:none:\n--no-binary Mpi4py,horovod\n"
       "--only-binary horovod\n--prefer-binary\n--pre\n--build-constraint b.txt\n"
       "-C a=b\nnumpy==2.0 --config-settings setup-args=-Dx=y --config-settings=setup-args=-Dz=1\n");
-  EXPECT_EQ(steering.no_binary, (Names{"mpi4py"}));
-  EXPECT_EQ(steering.only_binary, (Names{"horovod"}));
-  EXPECT_EQ(steering.prefer_binary, (Names{":all:"}));
+  EXPECT_EQ(steering.no_binary, (NameSet{"mpi4py"}));
+  EXPECT_EQ(steering.only_binary, (NameSet{"horovod"}));
+  EXPECT_EQ(steering.prefer_binary, (NameSet{":all:"}));
   EXPECT_EQ(steering.prerelease, "allow");
   EXPECT_EQ(steering.build.constraints, (Strings{"setuptools<81", "wheel<1"}));
   EXPECT_EQ(steering.build.config_settings.all.at("a"), (Strings{"b"}));
@@ -74,8 +75,9 @@ TEST_F(RequirementSteeringTest, OptionsThatCannotBeTaken) {
     const std::string said = refused("requirements: r.txt");
     EXPECT_NE(said.find(what), std::string::npos) << said;
   };
-  says("a --global-option=x\n", "r.txt:1:3: `--global-option` is not supported here: it is of "
-                                "setuptools alone");
+  says("a --global-option=x\n",
+       "r.txt:1:3: `--global-option` is not supported here: it is of "
+       "setuptools alone");
   says("--no-binary a/b\n", "r.txt:1:13: `a/b` is not a package's name, nor `:all:`");
   says("a --config-settings x\n", "a setting is written `KEY=VALUE`");
   says("--build-constraint none.txt\n", "does not exist");
@@ -109,14 +111,14 @@ TEST_F(RequirementSteeringTest, SettingsOfUv) {
   const Steering& steering = read.steering;
   EXPECT_EQ(read.listed.constraint_texts(), (Strings{"a<1"}));
   EXPECT_EQ(steering.overrides, (Strings{"numpy<2"}));
-  EXPECT_EQ(steering.exclude, (Names{"nvidia-nccl"}));
+  EXPECT_EQ(steering.exclude, (NameSet{"nvidia-nccl"}));
   EXPECT_EQ(steering.build.constraints, (Strings{"setuptools<81"}));
   EXPECT_EQ(steering.build.requirements.at("flash-attn"), (Strings{"ninja", "torch"}));
   EXPECT_EQ(steering.build.env.by_name.at("flash-attn").at("SKIP"), "TRUE");
   EXPECT_EQ(steering.build.config_settings.all.at("editable"), (Strings{"x"}));
   EXPECT_EQ(steering.build.config_settings.by_name.at("numpy").at("s"), (Strings{"-Da"}));
-  EXPECT_EQ(steering.no_binary, (Names{"mpi4py"}));
-  EXPECT_EQ(steering.only_binary, (Names{"scipy"}));
+  EXPECT_EQ(steering.no_binary, (NameSet{"mpi4py"}));
+  EXPECT_EQ(steering.only_binary, (NameSet{"scipy"}));
   EXPECT_EQ(steering.prerelease, "allow");
   ASSERT_EQ(steering.metadata.size(), 1U);
   EXPECT_EQ(steering.metadata[0], (StatedMetadata{"f", "1", {"torch"}, "", {"b"}}));
@@ -146,8 +148,7 @@ TEST_F(RequirementSteeringTest, IndexesOfUv) {
       indexes;
   EXPECT_TRUE(of_project(by_extra).steering.indexes.empty());
   put("recipe.yaml", "");
-  put("pyproject.toml",
-      "[project]\nname = \"own\"\ndependencies = [\"torch\"]\n" + by_extra);
+  put("pyproject.toml", "[project]\nname = \"own\"\ndependencies = [\"torch\"]\n" + by_extra);
   read = recipe("requirements: \"pyproject.toml[cpu]\"");
   ASSERT_EQ(read.steering.indexes.size(), 1U);
   EXPECT_EQ(read.steering.indexes[0].url, "https://index.example/cpu");
@@ -175,9 +176,10 @@ TEST_F(RequirementSteeringTest, SettingsOfUvThatCannotBeTaken) {
   says("[tool.uv]\nprerelease = \"alow\"\n", "did you mean `allow`?");
   says("[tool.uv.sources]\ntorch = {index = \"none\"}\n", "there is no `[[tool.uv.index]]`");
   says("[tool.uv.sources]\nmember = {workspace = true}\n", "no member of this file's workspace");
-  says("[tool.uv.sources]\nmember = {git = \"https://h.example/a\", marker = \"python_version < "
-       "'3.12'\"}\n",
-       "depends on the image's Python or machine");
+  says(
+      "[tool.uv.sources]\nmember = {git = \"https://h.example/a\", marker = \"python_version < "
+      "'3.12'\"}\n",
+      "depends on the image's Python or machine");
   says("[[tool.uv.index]]\nurl = \"https://me:secret@h.example/\"\n", "must not hold a login");
   says("[tool.uv]\nextra-build-variables = {a = {\"b c\" = \"d\"}}\n", "is no variable");
 }
@@ -211,9 +213,9 @@ TEST_F(RequirementSteeringTest, ManifestOfUvLock) {
   ASSERT_EQ(read.steering.indexes.size(), 1U);
   EXPECT_EQ(read.steering.indexes[0],
             (PackageIndex{"https://index.example/cu121", false, {"torch"}}));
-  EXPECT_EQ(read.listed.constraint_texts(),
-            (Strings{"Python >=3.10", "attrs>=23,<24 ; python_version < '3.13'",
-                     "torch==2.5.1+cu121"}));
+  EXPECT_EQ(
+      read.listed.constraint_texts(),
+      (Strings{"Python >=3.10", "attrs>=23,<24 ; python_version < '3.13'", "torch==2.5.1+cu121"}));
 }
 
 TEST_F(RequirementSteeringTest, StaysWhereARecipeIsEdited) {
