@@ -111,8 +111,9 @@ std::set<std::string> UvSettings::names(const std::string& key) const {
 }
 
 void UvSettings::note(const char* key, std::string text, RequirementLists& lists) const {
-  if (const TomlValue* at = uv_.find(key))
-    lists.notes.push_back(toml_.listed(*at, std::move(text)));
+  const TomlValue* at = uv_.find(key);
+  const bool says_nothing = at == nullptr || (at->kind == TomlKind::list && at->items.empty());
+  if (!says_nothing) lists.notes.push_back(toml_.listed(*at, std::move(text)));
 }
 
 void UvSettings::read(RequirementLists& lists) const {

@@ -90,6 +90,19 @@ bool SteeredSteps::prefers_wheel(const UvAnswer& answer) {
   return true;
 }
 
+std::vector<std::string> steering_facts(const Steering& steering, const Conflict& conflict) {
+  std::vector<std::string> facts;
+  for (const std::string& name : steering.no_binary) {
+    if (!speaks_of(conflict, name)) continue;
+    facts.push_back(fmt::format("`no-binary` leaves the wheels of `{}` out", name));
+  }
+  for (const std::string& name : steering.only_binary) {
+    if (!speaks_of(conflict, name)) continue;
+    facts.push_back(fmt::format("`only-binary` leaves the sources of `{}` out", name));
+  }
+  return facts;
+}
+
 bool has_own_index(const Recipe& recipe, const std::string& name) {
   const std::vector<PackageIndex>& all = recipe.steering.indexes;
   return std::any_of(all.begin(), all.end(),

@@ -63,6 +63,9 @@ class SteeredSteps {
   std::vector<std::string> tried_;   ///< those of them that still are
 };
 
+/// What of `no-binary` and `only-binary` is about packages that the conflict speaks of.
+std::vector<std::string> steering_facts(const Steering& steering, const Conflict& conflict);
+
 /// Whether the recipe gives the package an index of its own.
 bool has_own_index(const Recipe& recipe, const std::string& name);
 

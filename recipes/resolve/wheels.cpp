@@ -177,6 +177,9 @@ class WheelResolver {
       absent.told = std::move(conflict.told);
       return absent;
     }
+    for (std::string& fact : steering_facts(request_.recipe->steering, conflict)) {
+      conflict.facts.push_back(std::move(fact));
+    }
     std::vector<std::string> names;
     if (request_.direct != nullptr) {
       const std::vector<std::string> lines = direct_facts(*request_.direct, conflict);

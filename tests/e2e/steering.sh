@@ -28,14 +28,14 @@ def wheel(folder, name, version, requires=()):
 # Built by a backend of its own: no tool is needed.
 BACKEND = '''
 import zipfile
-def build_wheel(folder, settings=None, metadata=None):
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     name, version = "NAME", "VERSION"
     info = f"{name}-{version}.dist-info/"
     files = {name + ".py": "BUILT = 1\\n", info + "WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
              info + "METADATA": f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n"}
     files[info + "RECORD"] = "".join(one + ",,\\n" for one in [*files, info + "RECORD"])
     file = f"{name}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(folder + "/" + file, "w") as wheel:
+    with zipfile.ZipFile(wheel_directory + "/" + file, "w") as wheel:
         for one in files:
             wheel.writestr(zipfile.ZipInfo(one, (2020, 1, 1, 0, 0, 0)), files[one])
     return file
@@ -128,10 +128,10 @@ no-binary: [twin]'
 grep -q '^  { name = "twin", .*file = "twin-1.tar.gz"' source.lock || fail "$(cat source.lock)"
 recipe neither <<<'packages: [bare]
 only-binary: [bare]'
-ends_with 3 "$MLENV" lock neither.yaml
+refused 3 '`only-binary` leaves the sources of `bare` out' "$MLENV" lock neither.yaml
 recipe none <<<'packages: [lib]
 no-binary: [lib]'
-refused 3 '`no-binary` leaves its wheels out' "$MLENV" lock none.yaml
+refused 3 '`no-binary` leaves the wheels of `lib` out' "$MLENV" lock none.yaml
 
 note "indexes by package, also where others ask for it"
 locks own 'lib 2 paged 3 special 5+own user 1' <<<"packages: [user, paged, lib]
@@ -164,7 +164,7 @@ override-dependencies = ["lib>=2"]
 exclude-dependencies = ["heavy"]
 no-build-package = ["fresh"]
 prerelease = "allow"
-conflicts = []
+conflicts = [[{ extra = "a" }, { extra = "b" }]]
 [tool.uv.sources]
 special = [{ index = "own", marker = "sys_platform == 'linux'" }, { index = "other", marker = "sys_platform == 'win32'" }]
 [[tool.uv.index]]
