@@ -177,9 +177,6 @@ class WheelResolver {
       absent.told = std::move(conflict.told);
       return absent;
     }
-    for (std::string& fact : steering_facts(request_.recipe->steering, conflict)) {
-      conflict.facts.push_back(std::move(fact));
-    }
     std::vector<std::string> names;
     if (request_.direct != nullptr) {
       const std::vector<std::string> lines = direct_facts(*request_.direct, conflict);
@@ -189,6 +186,9 @@ class WheelResolver {
     show_requirements(conflict, *request_.recipe, names);
     explain_conflict(conflict, *request_.recipe, request_.python,
                      [&](const std::string& name) { return newest_release(name); });
+    for (std::string& fact : steering_facts(request_.recipe->steering, conflict)) {
+      conflict.facts.push_back(std::move(fact));
+    }
     return conflict;
   }
 
