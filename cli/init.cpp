@@ -15,6 +15,7 @@
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/convert.hpp"
 #include "recipes/init/host_choice.hpp"
+#include "recipes/init/machine_keys.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/recipe_schema.hpp"
@@ -145,7 +146,9 @@ int init_command(const InitWords& options, Ui& ui) {
   take_framework(options, draft);
   const HostFacts host = probe_host();
   choose_for_host(draft, host);
-  const std::string text = render_draft(draft, fs::path(options.recipe).filename().string());
+  const std::string text =
+      with_machine_keys(render_draft(draft, fs::path(options.recipe).filename().string()),
+                        machine_steering(own_environment()));
   check_readable(text, options.recipe);
   write_draft(options, text);
   if (!ui.options.json) {

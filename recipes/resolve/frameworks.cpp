@@ -1,5 +1,6 @@
 // What `framework` and `cuda` of a recipe stand for in requirements and constraints.
 #include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
 #include "recipes/compat/cuda_libraries.hpp"
@@ -7,6 +8,7 @@
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/wheels.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -78,6 +80,29 @@ FrameworkRequirements framework_requirements(const Recipe& recipe) {
   }
   for (const ListedText& one : recipe.listed.constraints) all.constraints.push_back(one.text);
   return all;
+}
+
+std::string unwanted_note(const WheelResolution& resolution) {
+  std::vector<std::string> packages;
+  std::vector<std::string> names;
+  std::set<std::string> askers;
+  for (const auto& [name, asking] : resolution.unwanted) {
+    const auto wheel = std::find_if(resolution.wheels.begin(), resolution.wheels.end(),
+                                    [&](const LockedWheel& one) { return one.name == name; });
+    const std::uint64_t bytes = wheel == resolution.wheels.end() ? 0 : wheel->size_bytes;
+    packages.push_back(fmt::format("{} ({} MB)", name, (bytes + 500'000) / 1'000'000));
+    names.push_back(name);
+    askers.insert(asking.begin(), asking.end());
+  }
+  std::string text = fmt::format("`cuda: cpu`, and yet the lock holds {}", join(packages, ", "));
+  if (!askers.empty()) {
+    text += fmt::format(", which {} {} for", join({askers.begin(), askers.end()}, " and "),
+                        askers.size() == 1 ? "asks" : "ask");
+  }
+  text += fmt::format(": `exclude: [{}]` leaves {} out", join(names, ", "),
+                      names.size() == 1 ? "it" : "them");
+  if (askers.contains("xgboost")) text += ", and the package `xgboost-cpu` is xgboost without it";
+  return text;
 }
 
 }  // namespace mlenv

@@ -11,9 +11,8 @@
 #include "base/proxy_words.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/resolve/host_logins.hpp"
+#include "recipes/resolve/machine_steering.hpp"
 #include "recipes/text.hpp"
-
-extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace mlenv {
 namespace {
@@ -36,14 +35,6 @@ constexpr std::array<std::string_view, 16> kUnwantedGitVariables = {
     "SSH_ASKPASS",
     "LC_ALL",
     "LANGUAGE"};
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> own;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    own.emplace_back(*variable);
-  }
-  return own;
-}
 
 Command git_command(const std::vector<std::string>& arguments, bool batch_ssh) {
   const auto program = find_program("git");

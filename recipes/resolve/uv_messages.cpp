@@ -8,6 +8,7 @@
 #include "base/http.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/resolve/uv.hpp"
+#include "recipes/resolve/uv_steering.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -203,7 +204,7 @@ Error network_error(std::string_view said, bool own_indexes) {
 }  // namespace
 
 std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said, bool own_indexes) {
-  const std::string text = flattened(said);
+  const std::string text = without_own_project(flattened(said));
   std::smatch found;
   static const std::regex build(
       "[Ff]ailed to (?:download and )?build `([A-Za-z0-9._-]+)==([^`]+)`");
