@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <algorithm>
 
+#include "builder/build_memory.hpp"
 #include "builder/direct_source.hpp"
 #include "builder/foreign.hpp"
 #include "builder/kept_source.hpp"
 #include "recipes/requirement.hpp"
+#include "recipes/resolve/demands.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_hashes.hpp"
@@ -55,21 +57,87 @@ LockedWheel keep_wheel(Store& store, const WheelAt& at, const Lock& base) {
           false};
 }
 
-Recipe requirements_of_build(const Recipe& recipe, const std::vector<std::string>& requirements,
-                             const std::string& shown) {
-  Recipe wanted = recipe_of_tools(recipe);
-  for (const std::string& one : requirements) {
-    const auto read = parse_requirement(one);
-    const auto* requirement = std::get_if<Requirement>(&read);
-    if (requirement != nullptr && !requirement->address.empty()) {
-      throw failure("bad-source", "`{}` cannot be built", shown)
-          .because(fmt::format("its build requires `{}`, and build requirements come from indexes",
-                               requirement->str()));
-    }
-    wanted.packages.push_back({one, 1, 1});
-  }
-  return wanted;
+const LockedWheel* find_wheel(const std::vector<LockedWheel>& wheels, const std::string& name) {
+  const auto found = std::find_if(wheels.begin(), wheels.end(),
+                                  [&](const LockedWheel& one) { return one.name == name; });
+  return found == wheels.end() ? nullptr : &*found;
 }
+
+/// Of a wheel that these tools built.
+Matched matched_with(const std::vector<LockedWheel>& tools, const std::string& package,
+                     const Recipe& recipe, const std::vector<LockedWheel>& image) {
+  Matched matched;
+  for (const std::string& text : build_settings(recipe.steering.build, package).requirements) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    if (one == nullptr) continue;
+    const std::string name = one->normalised_name();
+    const LockedWheel* tool = find_wheel(tools, name);
+    const bool of_image = find_wheel(image, name) != nullptr;
+    matched[name] = of_image && tool != nullptr ? tool->version : std::string{};
+  }
+  return matched;
+}
+
+/// What is asked of uv for a build.
+class ToolQuestion {
+ public:
+  /// `settings` outlives it. `image`: what the image has, as far as that is known.
+  ToolQuestion(const Recipe& recipe, const BuildSettings& settings,
+               const std::vector<LockedWheel>& image)
+      : recipe_(recipe_of_tools(recipe)) {
+    for (const std::string& one : settings.constraints) constrain(one);
+    for (const std::string& one : settings.requirements) require_of_image(one, image);
+    if (recipe.compiler) require_compiler(image);
+  }
+
+  const Recipe& recipe() const { return recipe_; }
+  const Matched& matched() const { return matched_; }
+
+  void require(const std::vector<std::string>& texts, const std::string& shown) {
+    for (const std::string& one : texts) {
+      const auto read = parse_requirement(one);
+      const auto* requirement = std::get_if<Requirement>(&read);
+      if (requirement != nullptr && !requirement->address.empty()) {
+        throw failure("bad-source", "`{}` cannot be built", shown)
+            .because(
+                fmt::format("its build requires `{}`, and build requirements come from indexes",
+                            requirement->str()));
+      }
+      recipe_.packages.push_back({one, 1, 1});
+    }
+  }
+
+ private:
+  void constrain(const std::string& text) {
+    static const auto kFile =
+        std::make_shared<const RequirementsText>(RequirementsText{"build: constraints", {}});
+    recipe_.listed.constraints.push_back({text, kFile, 1, 1});
+  }
+
+  void require_of_image(const std::string& text, const std::vector<LockedWheel>& image) {
+    recipe_.packages.push_back({text, 1, 1});
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    if (one == nullptr) return;
+    const LockedWheel* wheel = find_wheel(image, one->normalised_name());
+    matched_[one->normalised_name()] = wheel == nullptr ? std::string{} : wheel->version;
+    if (wheel != nullptr) constrain(fmt::format("{}=={}", wheel->name, wheel->version));
+  }
+
+  /// Where the image gets nvcc, builds do.
+  void require_compiler(const std::vector<LockedWheel>& image) {
+    const std::string release = compiler_release(image);
+    if (release.empty()) return;
+    for (const std::string& one : compiler_requirements(release)) {
+      recipe_.packages.push_back({one, 1, 1});
+    }
+    for (const std::string& one : compiler_constraints(release)) constrain(one);
+  }
+
+  Recipe recipe_;
+  Matched matched_;
+};
 
 Conflict without_tools(const LockedSource& source, Conflict why) {
   Conflict conflict;
@@ -150,59 +218,143 @@ fs::path ReleaseBuilder::fetch(const SourceRelease& release) const {
   return path;
 }
 
-/// Chooses the build requirements, and builds; `source` is told what built it.
-std::variant<BuiltRelease, Conflict> ReleaseBuilder::make(
-    BuildWorkshop& workshop, LockedSource source, const std::function<void(const fs::path&)>& lay,
-    const Lock& base) {
-  workshop.unpack(lay);
-  const fs::path uv = provide_uv(place_.cache, place_.progress);
-  std::vector<std::string> wanted = workshop.build_system().requirements;
-  WheelResolution tools;
-  for (const bool last : {false, true}) {
-    const Recipe recipe = requirements_of_build(place_.recipe, wanted, source.shown());
+/// Chooses the build requirements, and builds what was not built before; `source` is told what
+/// built it.
+class ReleaseBuilder::Making {
+ public:
+  Making(const BuildPlace& place, LockedSource source, Lay lay, const Lock& base)
+      : place_(place),
+        source_(std::move(source)),
+        lay_(std::move(lay)),
+        base_(base),
+        settings_(build_settings(place.recipe.steering.build, source_.name)),
+        question_(place.recipe, settings_, base.wheels),
+        memory_(place.store, source_, base, settings_, BuildWorkshop::hooks()) {}
+
+  std::variant<BuiltRelease, Conflict> run() {
+    const StatedSource stated = this->stated();
+    source_.size_bytes = stated.size_bytes;
+    question_.require(stated.requirements, source_.shown());
+    if (auto conflict = choose_tools()) return *std::move(conflict);
+    const std::vector<std::string> more = asked();
+    if (!more.empty()) {
+      question_.require(more, source_.shown());
+      if (auto conflict = choose_tools()) return *std::move(conflict);
+    }
+    return built(wheel());
+  }
+
+ private:
+  BuildWorkshop& workshop() {
+    if (workshop_) return *workshop_;
+    activity_.emplace(place_.progress, "build " + source_.shown(), 0, "");
+    workshop_.emplace(place_, base_,
+                      BuildSubject{source_.shown(), source_.name, source_.subdirectory, settings_});
+    return *workshop_;
+  }
+
+  /// With the tools that were chosen last, and the source as it came.
+  BuildWorkshop& equipped() {
+    BuildWorkshop& shop = workshop();
+    shop.unpack([&](const fs::path& to) { lay_(source_, to); });
+    if (!is_equipped_) shop.equip(tools_.wheels, tools_.urls);
+    is_equipped_ = true;
+    return shop;
+  }
+
+  StatedSource stated() {
+    if (auto known = memory_.stated()) {
+      if (known->size_bytes > 0 || source_.file.empty()) return *std::move(known);
+    }
+    BuildWorkshop& shop = workshop();
+    shop.unpack([&](const fs::path& to) { lay_(source_, to); });
+    StatedSource stated{shop.build_system().requirements, source_.size_bytes};
+    memory_.keep_stated(stated);
+    return stated;
+  }
+
+  std::optional<Conflict> choose_tools() {
     WheelRequest request;
-    request.python = base.python;
-    request.glibc = glibc_version(base);
-    request.architecture = architecture_of(base.platform);
-    request.recipe = &recipe;
+    request.python = base_.python;
+    request.glibc = glibc_version(base_);
+    request.architecture = architecture_of(base_.platform);
+    request.recipe = &question_.recipe();
+    const Lock before = tools_before();
+    request.previous = &before;
+    const fs::path uv = provide_uv(place_.cache, place_.progress);
     auto found = resolve_wheels(request, uv, place_.http, place_.cache, place_.progress);
     if (auto* conflict = std::get_if<Conflict>(&found)) {
-      return without_tools(source, std::move(*conflict));
+      return without_tools(source_, std::move(*conflict));
     }
-    tools = std::get<WheelResolution>(std::move(found));
-    workshop.equip(tools.wheels, tools.urls);
-    if (last) break;
-    const std::vector<std::string> more = workshop.more_requirements();
-    if (more.empty()) break;
-    wanted.insert(wanted.end(), more.begin(), more.end());
+    tools_ = std::get<WheelResolution>(std::move(found));
+    for (LockedWheel& tool : tools_.wheels) tool.requested = false;
+    is_equipped_ = false;
+    return std::nullopt;
   }
-  workshop.unpack(lay);
-  const fs::path made = workshop.wheel();
-  LockedWheel wheel =
-      keep_wheel(place_.store, {made, made.filename().string(), source.name, source.version}, base);
-  source.version = wheel.version;
-  for (LockedWheel& tool : tools.wheels) {
-    tool.requested = false;
-    source.built_with.push_back(tool.file);
+
+  /// Versions that are kept: what the image has, then what built the source for the older lock.
+  Lock tools_before() const {
+    Lock before;
+    before.wheels = base_.wheels;
+    for (const LockedSource& one : base_.sources) {
+      if (one.name != source_.name) continue;
+      for (const LockedWheel& tool : tools_of(one, base_)) {
+        if (find_wheel(before.wheels, tool.name) == nullptr) before.wheels.push_back(tool);
+      }
+    }
+    return before;
   }
-  std::sort(source.built_with.begin(), source.built_with.end());
-  ReleaseMetadata metadata = read_wheel_metadata(made);
-  metadata.name = wheel.name;
-  metadata.version = wheel.version;
-  fs::path path = place_.store.path_of(wheel.digest).value();
-  return BuiltRelease{std::move(wheel), std::move(source), std::move(tools.wheels),
-                      std::move(metadata), std::move(path)};
-}
+
+  std::vector<std::string> asked() {
+    if (auto known = memory_.asked(tools_.wheels)) return *std::move(known);
+    std::vector<std::string> more = equipped().more_requirements();
+    memory_.keep_asked(tools_.wheels, more);
+    return more;
+  }
+
+  LockedWheel wheel() {
+    if (auto known = memory_.wheel(tools_.wheels)) return *std::move(known);
+    const fs::path made = equipped().wheel();
+    const LockedWheel wheel = keep_wheel(
+        place_.store, {made, made.filename().string(), source_.name, source_.version}, base_);
+    memory_.keep_wheel(tools_.wheels, wheel);
+    return wheel;
+  }
+
+  BuiltRelease built(LockedWheel wheel) {
+    source_.version = wheel.version;
+    for (const LockedWheel& tool : tools_.wheels) source_.built_with.push_back(tool.file);
+    std::sort(source_.built_with.begin(), source_.built_with.end());
+    fs::path path = place_.store.path_of(wheel.digest).value();
+    ReleaseMetadata metadata = read_wheel_metadata(path);
+    metadata.name = wheel.name;
+    metadata.version = wheel.version;
+    return BuiltRelease{std::move(wheel),    std::move(source_), std::move(tools_.wheels),
+                        std::move(metadata), std::move(path),    question_.matched()};
+  }
+
+  const BuildPlace& place_;
+  LockedSource source_;
+  Lay lay_;
+  const Lock& base_;
+  BuildSettings settings_;
+  ToolQuestion question_;
+  BuildMemory memory_;
+  std::optional<Activity> activity_;
+  std::optional<BuildWorkshop> workshop_;
+  WheelResolution tools_;
+  bool is_equipped_ = false;
+};
 
 std::variant<BuiltRelease, Conflict> ReleaseBuilder::build(const SourceRelease& release,
                                                            const Lock& base) {
-  const Activity activity(place_.progress, "build " + release.file, 0, "");
-  const fs::path archive = fetch(release);
-  BuildWorkshop workshop(place_, base, release.file);
-  const LockedSource source{release.name,           release.version, release.file,
-                            fs::file_size(archive), release.digest,  {}};
-  const auto lay = [&](const fs::path& to) { unpack_source(archive, release.file, to); };
-  return make(workshop, source, lay, base);
+  LockedSource source{release.name, release.version, release.file, 0, release.digest, {}};
+  const Lay lay = [&](LockedSource& told, const fs::path& to) {
+    const fs::path archive = fetch(release);
+    told.size_bytes = fs::file_size(archive);
+    unpack_source(archive, release.file, to);
+  };
+  return Making(place_, std::move(source), lay, base).run();
 }
 
 std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRequirement& wanted,
@@ -213,7 +365,12 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRe
   const bool is_path = wanted.address.kind == PackageAddress::Kind::path;
   const auto taken = [&]() -> std::optional<BuiltRelease> {
     require_promised(wanted, *kept);
-    return take_over(*kept, *before);
+    const Matched matched =
+        matched_with(tools_of(*kept, *before), wanted.name, place_.recipe, base.wheels);
+    if (is_stale(matched, base.wheels)) return std::nullopt;
+    auto again = take_over(*kept, *before);
+    if (again) again->matched = matched;
+    return again;
   };
   // A commit, and a file whose digest is known, are what they were; a path may lead to more now.
   if (stands && !is_path) {
@@ -236,9 +393,8 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRe
     conflict.hint = "choose a base like `debian:bookworm`, or put a wheel in its place";
     return conflict;
   }
-  const Activity activity(place_.progress, "build " + source.shown(), 0, "");
-  BuildWorkshop workshop(place_, base, source.shown(), source.subdirectory);
-  auto made = make(workshop, std::move(source), brought.lay, base);
+  const Lay lay = [&](LockedSource&, const fs::path& to) { brought.lay(to); };
+  auto made = Making(place_, std::move(source), lay, base).run();
   if (const auto* built = std::get_if<BuiltRelease>(&made)) {
     require_promised(wanted, built->source);
   }
@@ -365,7 +521,10 @@ void ReleaseBuilder::rebuild(const LockedWheel& wheel, const Lock& lock) {
       return keep_wheel(place_.store, {brought.file, wheel.file, wheel.name, wheel.version}, lock);
     }
     const Activity activity(place_.progress, "build " + source->shown(), 0, "");
-    BuildWorkshop workshop(place_, lock, source->shown(), source->subdirectory);
+    BuildWorkshop workshop(
+        place_, lock,
+        BuildSubject{source->shown(), source->name, source->subdirectory,
+                     build_settings(place_.recipe.steering.build, source->name)});
     workshop.unpack(brought.lay);
     workshop.equip(tools_of(*source, lock), {});
     const fs::path path = workshop.wheel();

@@ -51,9 +51,9 @@ class ReleaseBuilder {
   DirectSource bring(const DirectRequirement& wanted, const LockedSource* kept, const Lock* before);
   DirectSource bring_again(const LockedSource& source) const;
   DirectSource file_again(const LockedSource& source, const Lock& lock);
-  std::variant<BuiltRelease, Conflict> make(BuildWorkshop& workshop, LockedSource source,
-                                            const std::function<void(const fs::path&)>& lay,
-                                            const Lock& base);
+  class Making;
+  /// Lays out a source; tells the size of its archive, where it is one of an index.
+  using Lay = std::function<void(LockedSource& source, const fs::path& folder)>;
 
   BuildPlace place_;
 };
