@@ -20,6 +20,7 @@
 #include "builder/image_config.hpp"
 #include "builder/lay_over.hpp"
 #include "builder/run/lent_tree.hpp"
+#include "recipes/mended_requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/text.hpp"
@@ -80,7 +81,7 @@ ReleaseMetadata parse_metadata(std::string_view text) {
     if (colon == std::string_view::npos) continue;
     const std::string value(trim(line.substr(colon + 1)));
     const std::string_view key = line.substr(0, colon);
-    if (key == "Requires-Dist") metadata.requires_dist.push_back(value);
+    if (key == "Requires-Dist") metadata.requires_dist.push_back(mended_requirement(value));
     if (key == "Requires-Python") metadata.requires_python = value;
     if (key == "Provides-Extra") metadata.extras.push_back(value);
   }

@@ -77,7 +77,7 @@ def about(settings):
     import tool
     return [tool.version, os.environ.get("LEVEL"), os.environ.get("MODE"), settings]
 '
-sdist undeclared '' tar.bz2 <<<"$backend"'
+sdist undeclared '' tar.gz <<<"$backend"'
 def about(settings):
     import six
     return six.__version__
@@ -132,7 +132,7 @@ recipe_of undeclared 'undeclared, six==1.16.0'
 hint 'build: {requires: {undeclared: [six]}}' undeclared.yaml
 recipe_of undeclared 'undeclared, six==1.16.0' 'build: {requires: {undeclared: [six]}}'
 "$MLENV" lock undeclared.yaml
-grep -q 'file = "undeclared-1.tar.bz2".*built-with = \["six-1.16.0-' undeclared.lock || fail "lock: $(cat undeclared.lock)"
+grep -q 'file = "undeclared-1.tar.gz".*built-with = \["six-1.16.0-' undeclared.lock || fail "lock: $(cat undeclared.lock)"
 recipe_of undeclared 'undeclared, six==1.17.0' 'build: {requires: {undeclared: [six]}}'
 "$MLENV" lock undeclared.yaml
 grep -q 'built-with = \["six-1.17.0-' undeclared.lock || fail "another version of the image: $(cat undeclared.lock)"
@@ -143,10 +143,25 @@ mkdir site
 echo answer >site/index.html
 start "$work/site.log" python3 -m http.server --bind 127.0.0.1 --directory site "$port"
 wait_until 10 curl -s -o page "http://127.0.0.1:$port/"
-recipe_of online 'online'
+recipe_of online '"online @ ./index/online/online-1.tar.xz"'
 hint 'build: {network: true}' online.yaml
-recipe_of online 'online' 'build: {network: true}'
+recipe_of online '"online @ ./index/online/online-1.tar.xz"' 'build: {network: true}'
 "$MLENV" lock online.yaml
+
+note "what uv takes from no index"
+sdist packed '' tar.bz2 <<<"$backend"'
+def about(settings):
+    return 1
+'
+recipe_of packed 'packed'
+status=0
+"$MLENV" lock packed.yaml 2>err || status=$?
+if [ "$status" != 0 ]; then
+  equal "exit status" 3 "$status"
+  grep -qF 'packed @ ' err || fail "says: $(cat err)"
+fi
+recipe_of packed '"packed @ ./index/packed/packed-1.tar.bz2"'
+"$MLENV" lock packed.yaml
 
 note "hints"
 recipe_of installs 'installs'
