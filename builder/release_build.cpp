@@ -3,156 +3,20 @@
 #include <fcntl.h>
 #include <algorithm>
 
-#include "builder/build_memory.hpp"
+#include "builder/build_tools.hpp"
 #include "builder/direct_source.hpp"
 #include "builder/foreign.hpp"
 #include "builder/kept_source.hpp"
-#include "recipes/requirement.hpp"
-#include "recipes/resolve/demands.hpp"
+#include "builder/source_build.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_hashes.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
-#include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
 #include "recipes/wheel_name.hpp"
 
 namespace mlenv {
 namespace {
-
-WheelTags tags_of(const Lock& base) {
-  return {base.python_minor(), glibc_version(base),
-          base.platform.substr(base.platform.find('/') + 1)};
-}
-
-struct WheelAt {
-  fs::path path;
-  std::string file;     ///< its own name
-  std::string name;     ///< of the package that it must be of
-  std::string version;  ///< the same; empty: whatever the file says
-};
-
-/// Into the store; what of it a lock holds.
-LockedWheel keep_wheel(Store& store, const WheelAt& at, const Lock& base) {
-  const auto& [path, file, wanted, version] = at;
-  const auto name = parse_wheel_name(file);
-  const bool same = name && normalise_wheel_name(name->name) == wanted &&
-                    (version.empty() || is_same_version(name->version, version));
-  if (!same || !tags_of(base).rank(file)) {
-    throw failure("build-failed", "`{}` is no wheel of `{}`{} for the image", file, wanted,
-                  version.empty() ? "" : ' ' + version);
-  }
-  Store::Staged staged = store.stage();
-  const Fd in = open_file(path);
-  FdSource source{in.get()};
-  Sha256 hash;
-  FunctionSink both{[&](ByteView bytes) {
-    hash.write(bytes);
-    write_all(staged.fd(), bytes);
-  }};
-  const std::uint64_t size = copy(source, both);
-  const Digest digest = hash.finish();
-  staged.commit(digest);
-  return {wanted, version.empty() ? std::string(name->version) : version, file, size, digest,
-          false};
-}
-
-const LockedWheel* find_wheel(const std::vector<LockedWheel>& wheels, const std::string& name) {
-  const auto found = std::find_if(wheels.begin(), wheels.end(),
-                                  [&](const LockedWheel& one) { return one.name == name; });
-  return found == wheels.end() ? nullptr : &*found;
-}
-
-/// Of a wheel that these tools built.
-Matched matched_with(const std::vector<LockedWheel>& tools, const std::string& package,
-                     const Recipe& recipe, const std::vector<LockedWheel>& image) {
-  Matched matched;
-  for (const std::string& text : build_settings(recipe.steering.build, package).requirements) {
-    const auto read = parse_requirement(text);
-    const auto* one = std::get_if<Requirement>(&read);
-    if (one == nullptr) continue;
-    const std::string name = one->normalised_name();
-    const LockedWheel* tool = find_wheel(tools, name);
-    const bool of_image = find_wheel(image, name) != nullptr;
-    matched[name] = of_image && tool != nullptr ? tool->version : std::string{};
-  }
-  return matched;
-}
-
-/// What is asked of uv for a build.
-class ToolQuestion {
- public:
-  /// `settings` outlives it. `image`: what the image has, as far as that is known.
-  ToolQuestion(const Recipe& recipe, const BuildSettings& settings,
-               const std::vector<LockedWheel>& image)
-      : recipe_(recipe_of_tools(recipe)) {
-    for (const std::string& one : settings.constraints) constrain(one);
-    for (const std::string& one : settings.requirements) require_of_image(one, image);
-    if (recipe.compiler) require_compiler(image);
-  }
-
-  const Recipe& recipe() const { return recipe_; }
-  const Matched& matched() const { return matched_; }
-
-  void require(const std::vector<std::string>& texts, const std::string& shown) {
-    for (const std::string& one : texts) {
-      const auto read = parse_requirement(one);
-      const auto* requirement = std::get_if<Requirement>(&read);
-      if (requirement != nullptr && !requirement->address.empty()) {
-        throw failure("bad-source", "`{}` cannot be built", shown)
-            .because(
-                fmt::format("its build requires `{}`, and build requirements come from indexes",
-                            requirement->str()));
-      }
-      recipe_.packages.push_back({one, 1, 1});
-    }
-  }
-
- private:
-  void constrain(const std::string& text) {
-    static const auto kFile =
-        std::make_shared<const RequirementsText>(RequirementsText{"build: constraints", {}});
-    recipe_.listed.constraints.push_back({text, kFile, 1, 1});
-  }
-
-  void require_of_image(const std::string& text, const std::vector<LockedWheel>& image) {
-    recipe_.packages.push_back({text, 1, 1});
-    const auto read = parse_requirement(text);
-    const auto* one = std::get_if<Requirement>(&read);
-    if (one == nullptr) return;
-    const LockedWheel* wheel = find_wheel(image, one->normalised_name());
-    matched_[one->normalised_name()] = wheel == nullptr ? std::string{} : wheel->version;
-    if (wheel != nullptr) constrain(fmt::format("{}=={}", wheel->name, wheel->version));
-  }
-
-  /// Where the image gets nvcc, builds do.
-  void require_compiler(const std::vector<LockedWheel>& image) {
-    const std::string release = compiler_release(image);
-    if (release.empty()) return;
-    for (const std::string& one : compiler_requirements(release)) {
-      recipe_.packages.push_back({one, 1, 1});
-    }
-    for (const std::string& one : compiler_constraints(release)) constrain(one);
-  }
-
-  Recipe recipe_;
-  Matched matched_;
-};
-
-Conflict without_tools(const LockedSource& source, Conflict why) {
-  Conflict conflict;
-  if (source.is_direct()) {
-    conflict.headline = fmt::format("what the build of `{}` needs cannot be had", source.shown());
-    conflict.hint = "change its `[build-system]`, or loosen what that asks for";
-  } else {
-    conflict.headline = fmt::format("`{}` {} has no wheel, and what its build needs cannot be had",
-                                    source.name, source.version);
-    conflict.hint = fmt::format("leave `{}` out, or choose another version of it", source.name);
-  }
-  conflict.facts = std::move(why.facts);
-  conflict.facts.insert(conflict.facts.begin(), why.headline);
-  return conflict;
-}
 
 /// What a lock's source is of.
 PackageAddress address_of(const LockedSource& source) {
@@ -189,14 +53,6 @@ Error changed_since(const LockedSource& source, const Digest& now) {
 
 }  // namespace
 
-Recipe recipe_of_tools(const Recipe& recipe) {
-  Recipe wanted;
-  wanted.path = recipe.path.parent_path() / "[build-system]";
-  wanted.sources = recipe.sources;
-  wanted.listed.indexes = recipe.listed.indexes;
-  return wanted;
-}
-
 fs::path ReleaseBuilder::fetch(const SourceRelease& release) const {
   fs::path path = place_.cache / "sources" / release.digest.hex();
   if (const auto text = read_file_if_exists(path)) {
@@ -218,143 +74,15 @@ fs::path ReleaseBuilder::fetch(const SourceRelease& release) const {
   return path;
 }
 
-/// Chooses the build requirements, and builds what was not built before; `source` is told what
-/// built it.
-class ReleaseBuilder::Making {
- public:
-  Making(const BuildPlace& place, LockedSource source, Lay lay, const Lock& base)
-      : place_(place),
-        source_(std::move(source)),
-        lay_(std::move(lay)),
-        base_(base),
-        settings_(build_settings(place.recipe.steering.build, source_.name)),
-        question_(place.recipe, settings_, base.wheels),
-        memory_(place.store, source_, base, settings_, BuildWorkshop::hooks()) {}
-
-  std::variant<BuiltRelease, Conflict> run() {
-    const StatedSource stated = this->stated();
-    source_.size_bytes = stated.size_bytes;
-    question_.require(stated.requirements, source_.shown());
-    if (auto conflict = choose_tools()) return *std::move(conflict);
-    const std::vector<std::string> more = asked();
-    if (!more.empty()) {
-      question_.require(more, source_.shown());
-      if (auto conflict = choose_tools()) return *std::move(conflict);
-    }
-    return built(wheel());
-  }
-
- private:
-  BuildWorkshop& workshop() {
-    if (workshop_) return *workshop_;
-    activity_.emplace(place_.progress, "build " + source_.shown(), 0, "");
-    workshop_.emplace(place_, base_,
-                      BuildSubject{source_.shown(), source_.name, source_.subdirectory, settings_});
-    return *workshop_;
-  }
-
-  /// With the tools that were chosen last, and the source as it came.
-  BuildWorkshop& equipped() {
-    BuildWorkshop& shop = workshop();
-    shop.unpack([&](const fs::path& to) { lay_(source_, to); });
-    if (!is_equipped_) shop.equip(tools_.wheels, tools_.urls);
-    is_equipped_ = true;
-    return shop;
-  }
-
-  StatedSource stated() {
-    if (auto known = memory_.stated()) {
-      if (known->size_bytes > 0 || source_.file.empty()) return *std::move(known);
-    }
-    BuildWorkshop& shop = workshop();
-    shop.unpack([&](const fs::path& to) { lay_(source_, to); });
-    StatedSource stated{shop.build_system().requirements, source_.size_bytes};
-    memory_.keep_stated(stated);
-    return stated;
-  }
-
-  std::optional<Conflict> choose_tools() {
-    WheelRequest request;
-    request.python = base_.python;
-    request.glibc = glibc_version(base_);
-    request.architecture = architecture_of(base_.platform);
-    request.recipe = &question_.recipe();
-    const Lock before = tools_before();
-    request.previous = &before;
-    const fs::path uv = provide_uv(place_.cache, place_.progress);
-    auto found = resolve_wheels(request, uv, place_.http, place_.cache, place_.progress);
-    if (auto* conflict = std::get_if<Conflict>(&found)) {
-      return without_tools(source_, std::move(*conflict));
-    }
-    tools_ = std::get<WheelResolution>(std::move(found));
-    for (LockedWheel& tool : tools_.wheels) tool.requested = false;
-    is_equipped_ = false;
-    return std::nullopt;
-  }
-
-  /// Versions that are kept: what the image has, then what built the source for the older lock.
-  Lock tools_before() const {
-    Lock before;
-    before.wheels = base_.wheels;
-    for (const LockedSource& one : base_.sources) {
-      if (one.name != source_.name) continue;
-      for (const LockedWheel& tool : tools_of(one, base_)) {
-        if (find_wheel(before.wheels, tool.name) == nullptr) before.wheels.push_back(tool);
-      }
-    }
-    return before;
-  }
-
-  std::vector<std::string> asked() {
-    if (auto known = memory_.asked(tools_.wheels)) return *std::move(known);
-    std::vector<std::string> more = equipped().more_requirements();
-    memory_.keep_asked(tools_.wheels, more);
-    return more;
-  }
-
-  LockedWheel wheel() {
-    if (auto known = memory_.wheel(tools_.wheels)) return *std::move(known);
-    const fs::path made = equipped().wheel();
-    const LockedWheel wheel = keep_wheel(
-        place_.store, {made, made.filename().string(), source_.name, source_.version}, base_);
-    memory_.keep_wheel(tools_.wheels, wheel);
-    return wheel;
-  }
-
-  BuiltRelease built(LockedWheel wheel) {
-    source_.version = wheel.version;
-    for (const LockedWheel& tool : tools_.wheels) source_.built_with.push_back(tool.file);
-    std::sort(source_.built_with.begin(), source_.built_with.end());
-    fs::path path = place_.store.path_of(wheel.digest).value();
-    ReleaseMetadata metadata = read_wheel_metadata(path);
-    metadata.name = wheel.name;
-    metadata.version = wheel.version;
-    return BuiltRelease{std::move(wheel),    std::move(source_), std::move(tools_.wheels),
-                        std::move(metadata), std::move(path),    question_.matched()};
-  }
-
-  const BuildPlace& place_;
-  LockedSource source_;
-  Lay lay_;
-  const Lock& base_;
-  BuildSettings settings_;
-  ToolQuestion question_;
-  BuildMemory memory_;
-  std::optional<Activity> activity_;
-  std::optional<BuildWorkshop> workshop_;
-  WheelResolution tools_;
-  bool is_equipped_ = false;
-};
-
 std::variant<BuiltRelease, Conflict> ReleaseBuilder::build(const SourceRelease& release,
                                                            const Lock& base) {
   LockedSource source{release.name, release.version, release.file, 0, release.digest, {}};
-  const Lay lay = [&](LockedSource& told, const fs::path& to) {
+  const SourceBuild::Lay lay = [&](LockedSource& told, const fs::path& to) {
     const fs::path archive = fetch(release);
     told.size_bytes = fs::file_size(archive);
     unpack_source(archive, release.file, to);
   };
-  return Making(place_, std::move(source), lay, base).run();
+  return SourceBuild(place_, std::move(source), lay, base).run();
 }
 
 std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRequirement& wanted,
@@ -393,8 +121,8 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRe
     conflict.hint = "choose a base like `debian:bookworm`, or put a wheel in its place";
     return conflict;
   }
-  const Lay lay = [&](LockedSource&, const fs::path& to) { brought.lay(to); };
-  auto made = Making(place_, std::move(source), lay, base).run();
+  const SourceBuild::Lay lay = [&](LockedSource&, const fs::path& to) { brought.lay(to); };
+  auto made = SourceBuild(place_, std::move(source), lay, base).run();
   if (const auto* built = std::get_if<BuiltRelease>(&made)) {
     require_promised(wanted, built->source);
   }
