@@ -8,176 +8,15 @@
 
 #include <fmt/core.h>
 
+#include "builder/build_hint_parts.hpp"
 #include "builder/debian_files.hpp"
-#include "builder/module_distributions.hpp"
 #include "recipes/compat/cuda_releases.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
+namespace hints {
 namespace {
-
-using Hint = std::optional<std::string>;
-
-bool says(const FailedBuild& build, std::string_view text) {
-  return build.said.find(text) != std::string_view::npos;
-}
-
-bool says_any(const FailedBuild& build, std::initializer_list<std::string_view> texts) {
-  return std::any_of(texts.begin(), texts.end(),
-                     [&](std::string_view text) { return says(build, text); });
-}
-
-bool has_tool(const FailedBuild& build, std::string_view name) {
-  return std::find(build.tools.begin(), build.tools.end(), name) != build.tools.end();
-}
-
-std::string named(const FailedBuild& build) {
-  return build.package.empty() ? "NAME" : build.package;
-}
-
-std::string requiring(const FailedBuild& build, std::string_view what) {
-  return fmt::format("`build: {{requires: {{{}: [{}]}}}}`", named(build), what);
-}
-
-std::string constrained(std::string_view what) {
-  return fmt::format("`build: {{constraints: [\"{}\"]}}`", what);
-}
-
-std::string with_variable(const FailedBuild& build, std::string_view name, std::string_view value) {
-  return fmt::format("`build: {{env: {{{}: {{{}: \"{}\"}}}}}}`", named(build), name, value);
-}
-
-std::string on_system(std::string_view packages) { return fmt::format("`system: [{}]`", packages); }
-
-/// What stands between `before` and one of `ends` at the last place where `before` does.
-std::string_view last_between(std::string_view text, std::string_view before,
-                              std::string_view ends) {
-  const std::size_t at = text.rfind(before);
-  if (at == std::string_view::npos) return {};
-  text.remove_prefix(at + before.size());
-  return text.substr(0, std::min(text.find_first_of(ends), text.size()));
-}
-
-// --- Python's side -------------------------------------------------------------------------------
-
-Hint git_version(const FailedBuild& build) {
-  if (!says(build, "unable to detect version")) return std::nullopt;
-  return "its version comes from git, and a build sees no `.git`: give its setuptools-scm a "
-         "`fallback_version`, or write the version down";
-}
-
-/// What newer releases of build tools no longer take.
-Hint older_tool(const FailedBuild& build) {
-  struct Complaint {
-    std::string_view said;
-    std::string_view what;
-    std::string_view constraint;
-  };
-  constexpr auto kComplaints = std::to_array<Complaint>({
-      {"use_2to3 is invalid", "`use_2to3` went with setuptools 58", "setuptools<58"},
-      {"'extras_require' must be a dictionary",
-       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
-      {"'install_requires' must be a string",
-       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
-      {"'python_requires' must be a string",
-       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
-      {"'tests_require' must be a string",
-       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
-      {"packaging.version.InvalidVersion",
-       "its version is none by PEP 440, which setuptools asks since 66", "setuptools<66"},
-      {"extern.packaging.version.InvalidVersion",
-       "its version is none by PEP 440, which setuptools asks since 66", "setuptools<66"},
-      {"packaging.requirements.InvalidRequirement",
-       "its requirements are none by PEP 508, which wheel asks since 0.40", "wheel<0.40"},
-      {"No module named 'pkg_resources'", "`pkg_resources` went with setuptools 82",
-       "setuptools<81"},
-      {"from 'pkg_resources'", "it takes from `pkg_resources` what that no longer has",
-       "setuptools<70"},
-      {"module 'pkg_resources' has no attribute",
-       "it takes from `pkg_resources` what that no longer has", "setuptools<70"},
-      {"No module named 'setuptools.command.test'", "`setup.py test` went with setuptools 72",
-       "setuptools<72"},
-      {"No module named 'distutils.msvccompiler'",
-       "`distutils.msvccompiler` went with setuptools 74", "setuptools<74"},
-      {"cannot import name 'msvccompiler'", "`distutils.msvccompiler` went with setuptools 74",
-       "setuptools<74"},
-      {"from 'setuptools.command.", "it takes from setuptools what that no longer has",
-       "setuptools<72"},
-      {"No module named 'setuptools._distutils", "it takes from setuptools what is its own matter",
-       "setuptools<60"},
-      {"No module named 'wheel.bdist_wheel'", "`wheel.bdist_wheel` went with wheel 0.46",
-       "wheel<0.46"},
-  });
-  for (const Complaint& one : kComplaints) {
-    if (!says(build, one.said)) continue;
-    const std::string_view tool = one.constraint.substr(0, one.constraint.find('<'));
-    if (!build.tools.empty() && !has_tool(build, tool)) {
-      return fmt::format("{}: {}", one.what,
-                         requiring(build, fmt::format("\"{}\"", one.constraint)));
-    }
-    return fmt::format("{}: {}", one.what, constrained(one.constraint));
-  }
-  return std::nullopt;
-}
-
-/// setuptools' own distutils against Debian's changes of Python's.
-Hint install_layout(const FailedBuild& build) {
-  if (!says(build, "install_layout")) return std::nullopt;
-  return "that setuptools does not go with Debian's Python: " +
-         with_variable(build, "SETUPTOOLS_USE_DISTUTILS", "stdlib") + ", or a newer setuptools";
-}
-
-Hint python_2(const FailedBuild& build) {
-  if (!says_any(build, {"Missing parentheses in call to 'print'", "except Exception, ",
-                        "No module named 'ConfigParser'", "No module named 'urllib2'",
-                        "No module named '__builtin__'", "name 'execfile' is not defined"})) {
-    return std::nullopt;
-  }
-  return "it was written for Python 2: choose a newer version of it, or leave it out";
-}
-
-/// Names in quotes, as Python says them; of several the last.
-std::string missing_module(const FailedBuild& build) {
-  for (const std::string_view quote : {"'", "\""}) {
-    const std::string before = fmt::format("No module named {}", quote);
-    const std::string_view name = last_between(build.said, before, quote);
-    if (!name.empty()) return std::string(name);
-  }
-  return std::string(last_between(build.said, "No module named ", " \n\r"));
-}
-
-Hint undeclared_module(const FailedBuild& build) {
-  const std::string module = missing_module(build);
-  if (module.empty()) return std::nullopt;
-  if (module.starts_with("numpy.distutils") && has_tool(build, "numpy")) {
-    return "`numpy.distutils` went with Python 3.12: choose a newer version of it, or an older "
-           "`python`";
-  }
-  if (module == "distutils" || module.starts_with("distutils.")) {
-    return fmt::format("Python 3.12 has no `distutils`, setuptools brings one: {}",
-                       requiring(build, "setuptools"));
-  }
-  if (module == "tkinter" || module == "_tkinter") {
-    return "Debian keeps `tkinter` apart: " + on_system("python3-tk");
-  }
-  const std::string_view dropped = dropped_from_python(module);
-  if (!dropped.empty()) {
-    return fmt::format(
-        "Python {} has no `{}` any more: choose a newer version of it, or an older `python`",
-        dropped, module);
-  }
-  const std::string_view distribution = distribution_of_module(module);
-  if (!distribution.empty()) {
-    return fmt::format("its build uses `{}` and does not declare it: {}", module,
-                       requiring(build, distribution));
-  }
-  return fmt::format(
-      "its build uses `{}` and does not declare it: name the package that has it, as in {}", module,
-      requiring(build, "numpy"));
-}
-
-// --- the world's side ----------------------------------------------------------------------------
 
 Hint network(const FailedBuild& build) {
   if (build.network) return std::nullopt;
@@ -416,11 +255,12 @@ Hint library(const FailedBuild& build) {
 }
 
 }  // namespace
+}  // namespace hints
 
 std::string build_hint(const FailedBuild& build) {
-  for (const auto find : {git_version, older_tool, install_layout, python_2, undeclared_module,
-                          network, cuda_compiler, header, rust, fortran, pkg_config_module,
-                          build_program, compiler, library}) {
+  using namespace hints;
+  for (const auto find : {of_python, network, cuda_compiler, header, rust, fortran,
+                          pkg_config_module, build_program, compiler, library}) {
     if (Hint hint = find(build)) return *std::move(hint);
   }
   return fmt::format(
