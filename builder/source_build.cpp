@@ -65,7 +65,8 @@ SourceBuild::SourceBuild(const BuildPlace& place, LockedSource source, Lay lay, 
       lay_(std::move(lay)),
       base_(base),
       settings_(build_settings(place.recipe.steering.build, source_.name)),
-      question_(place.recipe, settings_, base.wheels),
+      image_(wants_image(place.recipe, source_.name) ? base.wheels : std::vector<LockedWheel>{}),
+      question_(place.recipe, settings_, image_),
       memory_(place.store, source_, base, settings_, BuildWorkshop::hooks()) {}
 
 std::variant<BuiltRelease, Conflict> SourceBuild::run() {
@@ -122,16 +123,17 @@ std::optional<Conflict> SourceBuild::choose_tools() {
   if (auto* conflict = std::get_if<Conflict>(&found)) {
     return without_tools(source_, std::move(*conflict));
   }
-  tools_ = std::get<WheelResolution>(std::move(found));
-  for (LockedWheel& tool : tools_.wheels) tool.requested = false;
-  is_equipped_ = false;
+  auto& chosen = std::get<WheelResolution>(found);
+  for (LockedWheel& tool : chosen.wheels) tool.requested = false;
+  is_equipped_ = is_equipped_ && chosen.wheels == tools_.wheels;
+  tools_ = std::move(chosen);
   return std::nullopt;
 }
 
 /// Versions that are kept: what the image has, then what built the source for the older lock.
 Lock SourceBuild::tools_before() const {
   Lock before;
-  before.wheels = base_.wheels;
+  before.wheels = image_;
   for (const LockedSource& one : base_.sources) {
     if (one.name != source_.name) continue;
     for (const LockedWheel& tool : tools_of(one, base_)) {

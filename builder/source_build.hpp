@@ -57,6 +57,7 @@ class SourceBuild {
   Lay lay_;
   const Lock& base_;
   BuildSettings settings_;
+  std::vector<LockedWheel> image_;  ///< where the build wants to know it
   ToolQuestion question_;
   BuildMemory memory_;
   std::optional<Activity> activity_;

@@ -106,7 +106,6 @@ Conflict conflict_from(const std::string& text) {
     conflict.hint = "log in to the index with `uv auth login`, or in `~/.netrc`";
   } else if (says(text, "non-PEP 625-compliant")) {
     static const std::regex old("([A-Za-z0-9._-]+)==([^ ]+) has a non-PEP 625-compliant");
-    std::smatch found;
     conflict.hint =
         std::regex_search(text, found, old)
             ? fmt::format(
