@@ -61,6 +61,11 @@ fs::path SourceLayout::place(const std::string& path) {
   if (top_.empty()) top_ = first;
   if (first != top_) throw refused("it holds more than one folder");
   if (path == first) return folder_;
+  for (std::size_t slash = path.find('/'); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string above = path.substr(0, slash);
+    if (links_.contains(above)) throw refused(fmt::format("`{}` is in it as two things", above));
+  }
   const fs::path to = folder_ / path.substr(first.size() + 1);
   std::error_code error;
   fs::create_directories(to.parent_path(), error);

@@ -1,5 +1,6 @@
 #include "recipes/mended_requirement.hpp"
 
+#include <algorithm>
 #include <array>
 #include <regex>
 
@@ -14,7 +15,7 @@ struct Mend {
   const char* right;
 };
 
-/// In this order, in the part before the marker.
+/// In this order, in what stands between name and marker.
 constexpr std::array kMends = {
     Mend{R"(["'])", ""},                            // >="2021"
     Mend{R"((\d|\*)\s*([<>=!~]=|[<>]))", "$1,$2"},  // >=1<2
@@ -27,23 +28,26 @@ constexpr std::array kMends = {
     Mend{R"(,\s*(?=\)|$))", ""},                    // >=1,
 };
 
-bool can_be_read(const std::string& text) {
-  return std::holds_alternative<Requirement>(parse_requirement(text));
+/// Name, extras, and the bracket that versions may stand in.
+std::size_t begin_of_versions(const std::string& text) {
+  static const std::regex name(R"(^\s*[A-Za-z0-9._-]*[A-Za-z0-9]\s*(\[[^\]]*\])?\s*\(?)");
+  std::smatch found;
+  return std::regex_search(text, found, name) ? found[0].str().size() : std::string::npos;
 }
 
 }  // namespace
 
 std::string mended_requirement(const std::string& text) {
-  if (can_be_read(text)) return text;
   const std::size_t marker = std::min(text.find(';'), text.size());
-  std::string wanted(trim(std::string_view(text).substr(0, marker)));
-  const std::string rest = text.substr(marker);
+  const std::size_t begin = begin_of_versions(text);
+  if (begin >= marker || text[begin] == '@') return text;
+  std::string versions(trim(std::string_view(text).substr(begin, marker - begin)));
   for (const Mend& one : kMends) {
-    wanted = std::regex_replace(wanted, std::regex(one.wrong), one.right);
-    const std::string mended = rest.empty() ? wanted : wanted + " " + rest;
-    if (can_be_read(mended)) return mended;
+    versions = std::regex_replace(versions, std::regex(one.wrong), one.right);
   }
-  return text;
+  std::string mended = text.substr(0, begin) + versions;
+  if (marker < text.size()) mended += " " + text.substr(marker);
+  return std::holds_alternative<Requirement>(parse_requirement(mended)) ? mended : text;
 }
 
 }  // namespace mlenv

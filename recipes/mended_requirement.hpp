@@ -5,7 +5,7 @@
 
 namespace mlenv {
 
-/// As it is where it can be read, or cannot be mended; else what its author meant.
+/// What its author meant; as it is where that is no requirement either.
 std::string mended_requirement(const std::string& text);
 
 }  // namespace mlenv

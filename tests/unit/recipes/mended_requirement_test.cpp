@@ -20,6 +20,11 @@ TEST(MendedRequirement, IsWhatWasMeant) {
 TEST(MendedRequirement, StaysWhereItIsOneOrNothingHelps) {
   EXPECT_EQ(mended_requirement("numpy>=1.8 ; python_version < '3'"),
             "numpy>=1.8 ; python_version < '3'");
+  EXPECT_EQ(mended_requirement("foo2>=1,<2"), "foo2>=1,<2");
+  EXPECT_EQ(mended_requirement("foo2"), "foo2");
+  EXPECT_EQ(mended_requirement("foo[a]==1.*"), "foo[a]==1.*");
+  EXPECT_EQ(mended_requirement("x @ https://host.example/x-1.tar.gz"),
+            "x @ https://host.example/x-1.tar.gz");
   EXPECT_EQ(mended_requirement("!!"), "!!");
 }
 
