@@ -113,6 +113,11 @@ Hint header(const FailedBuild& build) {
       name, name);
 }
 
+/// What compiles against a library needs a compiler, too.
+std::string with_compiler(const FailedBuild& build, const std::string& packages) {
+  return build.compiler ? packages : "build-essential, python3-dev, " + packages;
+}
+
 Hint rust(const FailedBuild& build) {
   if (says_any(build, {"requires rustc", "rustc version", "is not supported by the following",
                        "lock file version", "edition2024", "newer version of Cargo"}) &&
@@ -179,6 +184,14 @@ bool lacks_program(const FailedBuild& build, std::string_view name) {
   return false;
 }
 
+/// `, libcairo2-dev`: of what a build would have asked pkg-config.
+std::string asked_module(const FailedBuild& build) {
+  std::string_view name = last_between(build.said, "--exists ", " \n");
+  if (name.empty()) name = last_between(build.said, "'--exists', '", " '");
+  const std::string_view package = package_of_module(name);
+  return package.empty() ? std::string{} : fmt::format(", {}", package);
+}
+
 Hint build_program(const FailedBuild& build) {
   if (lacks_program(build, "cmake") || lacks_program(build, "CMake")) {
     return "it needs CMake: " + requiring(build, "cmake, ninja");
@@ -194,8 +207,10 @@ Hint build_program(const FailedBuild& build) {
         "npm",         "go",          "javac",        "java",        "clang++",     "clang",
         "patch",       "unzip"}) {
     if (!lacks_program(build, name)) continue;
+    std::string packages{package_of_program(name)};
+    if (name == "pkg-config") packages += asked_module(build);
     return fmt::format("it runs `{}`, which is in a Debian package: {}", name,
-                       on_system(package_of_program(name)));
+                       on_system(with_compiler(build, packages)));
   }
   if (lacks_program(build, "llvm-config") || says(build, "llvm-config")) {
     return "it needs LLVM's files of one release: `system: [llvm-14-dev]` or the one that it "
@@ -240,7 +255,7 @@ Hint pkg_config_module(const FailedBuild& build) {
   const std::string_view package = package_of_module(name);
   if (!package.empty()) {
     return fmt::format("the library `{}` is in a Debian package: {}", name,
-                       on_system(fmt::format("pkg-config, {}", package)));
+                       on_system(with_compiler(build, fmt::format("pkg-config, {}", package))));
   }
   return fmt::format(
       "the library `{0}` is missing: name the Debian package with `{0}.pc` under `system`", name);

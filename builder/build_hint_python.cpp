@@ -43,6 +43,8 @@ Hint older_tool(const FailedBuild& build) {
        "setuptools<70"},
       {"module 'pkg_resources' has no attribute",
        "it takes from `pkg_resources` what that no longer has", "setuptools<70"},
+      {"argument 'dry_run'", "distutils' `dry_run` went with setuptools 81", "setuptools<81"},
+      {"attribute 'dry_run'", "distutils' `dry_run` went with setuptools 81", "setuptools<81"},
       {"No module named 'setuptools.command.test'", "`setup.py test` went with setuptools 72",
        "setuptools<72"},
       {"No module named 'distutils.msvccompiler'",
@@ -82,6 +84,23 @@ Hint python_2(const FailedBuild& build) {
     return std::nullopt;
   }
   return "it was written for Python 2: choose a newer version of it, or leave it out";
+}
+
+Hint other_python(const FailedBuild& build) {
+  if (!says_any(build, {"Cannot install on Python version", "only supports Python",
+                        "Unsupported Python version", "unsupported Python version",
+                        "Python version is not supported"})) {
+    return std::nullopt;
+  }
+  return "it is for other Pythons than this one: choose another version of it, or another `python`";
+}
+
+/// A package of a name that people mistake for another's.
+Hint placeholder(const FailedBuild& build) {
+  if (!says(build, "SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL")) return std::nullopt;
+  return "write `scikit-learn`, of which `sklearn` is but the module; where another package asks "
+         "for it, " +
+         with_variable(build, "SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL", "True");
 }
 
 /// Names in quotes, as Python says them; of several the last.
@@ -127,7 +146,8 @@ Hint undeclared_module(const FailedBuild& build) {
 }  // namespace
 
 Hint of_python(const FailedBuild& build) {
-  for (const auto find : {git_version, older_tool, install_layout, python_2, undeclared_module}) {
+  for (const auto find : {git_version, placeholder, older_tool, install_layout, python_2,
+                          other_python, undeclared_module}) {
     if (Hint hint = find(build)) return hint;
   }
   return std::nullopt;

@@ -216,6 +216,8 @@ Error BuildWorkshop::failed_saying(std::string_view said) const {
   build.python = base_.python_minor();
   build.tools = tools_;
   build.network = subject_.settings.network;
+  build.compiler = std::any_of(base_.debs.begin(), base_.debs.end(),
+                               [](const LockedDeb& deb) { return deb.name == "gcc"; });
   const auto cuda = locked_cuda(base_.wheels);
   if (const auto* found = std::get_if<std::optional<LockedCuda>>(&cuda); found && *found) {
     build.cuda = (*found)->release;

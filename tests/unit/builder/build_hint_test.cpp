@@ -45,8 +45,21 @@ TEST(BuildHint, OlderBuildTools) {
             "requirement specifiers.",
             "setuptools<66"));
   EXPECT_TRUE(hints("No module named 'distutils.msvccompiler'", "setuptools<74"));
+  EXPECT_TRUE(hints("TypeError: new_compiler() got an unexpected keyword argument 'dry_run'",
+                    "setuptools<81"));
   EXPECT_TRUE(hints("AttributeError: install_layout. Did you mean: 'install_platlib'?",
                     "SETUPTOOLS_USE_DISTUTILS"));
+}
+
+TEST(BuildHint, OtherPackagesAndPythons) {
+  EXPECT_TRUE(
+      hints("- as a last resort, set the environment variable\n  "
+            "SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL=True to avoid this error",
+            "`scikit-learn`"));
+  EXPECT_TRUE(
+      hints("RuntimeError: Cannot install on Python version 3.11.2; only versions "
+            ">=3.6,<3.10 are supported.",
+            "`python`"));
 }
 
 TEST(BuildHint, Network) {
@@ -78,6 +91,16 @@ TEST(BuildHint, CompilersAndPrograms) {
   EXPECT_TRUE(hints("error: can't find Rust compiler", "system: [cargo]"));
   EXPECT_TRUE(
       hints("FileNotFoundError: [Errno 2] No such file or directory: 'git'", "system: [git]"));
+  FailedBuild bare;
+  bare.compiler = false;
+  EXPECT_TRUE(
+      hints("'pkg-config' not found.\nCommand ['pkg-config', '--print-errors', "
+            "'--exists', 'cairo >= 1.15.10']",
+            "system: [build-essential, python3-dev, pkg-config, libcairo2-dev]", bare));
+  EXPECT_TRUE(
+      hints("/bin/sh: 1: pkg-config: not found\n\nTrying pkg-config --exists "
+            "mysqlclient\nCommand 'pkg-config --exists mysqlclient' returned non-zero",
+            "system: [pkg-config, default-libmysqlclient-dev]"));
   // Words that hold such a name, and programs that are there.
   EXPECT_EQ(hint_of("checking for digit: not found\ngcc: error: x.c: No such file").find("[git]"),
             std::string::npos);
