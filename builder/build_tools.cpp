@@ -15,6 +15,8 @@ Recipe recipe_of_tools(const Recipe& recipe) {
   wanted.path = recipe.path.parent_path() / "[build-system]";
   wanted.sources = recipe.sources;
   wanted.listed.indexes = recipe.listed.indexes;
+  wanted.steering.indexes = recipe.steering.indexes;
+  wanted.index_folders = recipe.index_folders;
   return wanted;
 }
 

@@ -9,10 +9,13 @@
 #include "base/size_limits.hpp"
 #include "cli/answer_file.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/init_try.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/ui.hpp"
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/convert.hpp"
 #include "recipes/init/host_choice.hpp"
+#include "recipes/init/machine_keys.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/recipe_schema.hpp"
@@ -30,6 +33,7 @@ struct InitWords {
   std::string recipe = "recipe.yaml";
   bool force = false;
   bool schema = false;
+  bool try_it = false;
 };
 
 void check_place(const InitWords& options) {
@@ -128,7 +132,7 @@ void tell_of_others(const InitWords& options, const Ui& ui) {
   }
 }
 
-int init_command(const InitWords& options, const Ui& ui) {
+int init_command(const InitWords& options, Ui& ui) {
   if (options.schema) {
     std::string text(recipe_schema());
     text.pop_back();  // `answer` ends the line
@@ -142,16 +146,24 @@ int init_command(const InitWords& options, const Ui& ui) {
   take_framework(options, draft);
   const HostFacts host = probe_host();
   choose_for_host(draft, host);
-  const std::string text = render_draft(draft, fs::path(options.recipe).filename().string());
+  const std::string text =
+      with_machine_keys(render_draft(draft, fs::path(options.recipe).filename().string()),
+                        machine_steering(own_environment()));
   check_readable(text, options.recipe);
   write_draft(options, text);
+  if (!ui.options.json) {
+    for (const LeftOut& one : draft.left_out) ui.say("not carried over: " + sentence(one));
+    if (options.from.empty() && options.framework.empty()) tell_of_others(options, ui);
+  }
+  if (options.try_it) {
+    const Interruption interruption{ui.options.quiet || ui.options.json};
+    try_recipe(ui, options.recipe);
+  }
   if (ui.options.json) {
     answer_draft_json(options, draft, host, ui);
-    return 0;
+  } else {
+    ui.answer(options.recipe);
   }
-  for (const LeftOut& one : draft.left_out) ui.say("not carried over: " + sentence(one));
-  if (options.from.empty() && options.framework.empty()) tell_of_others(options, ui);
-  ui.answer(options.recipe);
   return 0;
 }
 
@@ -172,6 +184,8 @@ Action declare_init(CLI::App& app) {
   app.add_flag("--force", options->force, "write over a recipe that is there");
   app.add_flag("--schema", options->schema,
                "print the JSON Schema of recipes, for editors, and write nothing");
+  app.add_flag("--try", options->try_it,
+               "then lock, build and import all its packages, and add what is missing");
   app.footer("example: mlenv init --framework pytorch");
   return [options](Ui& ui) { return init_command(*options, ui); };
 }

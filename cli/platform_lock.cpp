@@ -84,6 +84,7 @@ ResolveOptions PlatformLocking::options_for(const std::string& platform,
   options.previous = so_far.previous;
   options.sibling = sibling_of(so_far);
   options.cache = cache_folder();
+  options.note = [this](const std::string& text) { ui_.say("note: " + text); };
   options.upgrade = choice_.upgrade;
   options.find_base = [this, platform](const std::optional<Digest>& pinned) {
     return find_base(recipe_, platform, pinned, base_access(ui_));

@@ -1,6 +1,7 @@
 #include "cli/recipe_lock.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@
 #include "cli/platform_lock.hpp"
 #include "cli/settings.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
+#include "recipes/resolve/machine_steering.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/text.hpp"
 
@@ -82,6 +84,25 @@ const Lock* other_of(const std::optional<LockSet>& previous, const std::string& 
   return found == previous->locks.end() ? nullptr : &*found;
 }
 
+/// What the recipe's files and this machine say of packages, and no lock heeds.
+void say_what_does_not_count(Ui& ui, const Recipe& recipe) {
+  for (const ListedText& one : recipe.listed.notes) {
+    ui.say(fmt::format("note: {}:{}: {}", one.file->shown_path.string(), one.line, one.text));
+  }
+  std::vector<std::string> words;
+  std::set<std::string> keys;
+  for (const MachineWord& one : machine_steering(own_environment())) {
+    words.push_back(one.where);
+    keys.insert('`' + one.key + '`');
+  }
+  if (words.empty()) return;
+  ui.say(
+      fmt::format("note: of this machine's settings {} {} not count, as a lock is the same "
+                  "everywhere: the recipe says it with {}",
+                  join(words, ", "), words.size() == 1 ? "does" : "do",
+                  join({keys.begin(), keys.end()}, ", ")));
+}
+
 }  // namespace
 
 std::optional<std::string> read_beside(const fs::path& path, std::string_view code,
@@ -105,6 +126,7 @@ LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) 
     return {*previous, false, {}, std::move(data)};
   }
   if (previous) require_known_revision(previous->locks.front());
+  say_what_does_not_count(ui, recipe);
   ResolveOptions options;
   if (!choice.moved_names.empty())
     options.moved = moved_packages(choice.moved_names, previous, path);

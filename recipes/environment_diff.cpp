@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "recipes/environment.hpp"
+#include "recipes/lock_steering.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/solv.hpp"
@@ -189,6 +190,7 @@ void compare_requests(ValueChanges& out, const Request& from, const Request& to)
   compare_values(out, "constraint", by_package(from.constraints), by_package(to.constraints));
   compare_value(out, "hashes in `requirements`", brief(from.hashes), brief(to.hashes));
   compare_lists(out, "system", from.system, to.system);
+  compare_values(out, "requested", shown_steering(from.steering), shown_steering(to.steering));
 }
 
 /// In one line, whatever the command is.

@@ -73,6 +73,7 @@ int least_revision(const Lock& lock) {
   const bool whole = other_paths || listed || lock.base || lock.interpreter ||
                      !lock.sources.empty() || request.demands_of_cuda() ||
                      !lock.settings.run.empty() || !lock.settings.data.empty();
+  if (!request.steering.empty()) return Lock::kSteering;
   return whole ? Lock::kWholeRecipe : Lock::kChecksumRevision;
 }
 
@@ -89,7 +90,8 @@ Request request_of(const Recipe& recipe) {
           .system = sorted_texts(recipe.system),
           .driver = text_or_empty(recipe.driver),
           .gpus = sorted_texts(recipe.gpus),
-          .libraries = library_texts(recipe)};
+          .libraries = library_texts(recipe),
+          .steering = locked_steering(recipe.steering)};
 }
 
 Settings settings_of(const Recipe& recipe) {

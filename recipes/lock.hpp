@@ -88,6 +88,7 @@ struct Request {
   std::string driver{};                    ///< `>=580`; empty: not given
   std::vector<std::string> gpus{};         ///< sorted, unique
   std::vector<std::string> libraries{};    ///< `cudnn 9.*`, `nvcc`; sorted
+  Steering steering{};                     ///< as `locked_steering` has it
   /// Whether it asks for what only locks from `Lock::kWholeRecipe` on have words for.
   bool demands_of_cuda() const { return !driver.empty() || !gpus.empty() || !libraries.empty(); }
   friend bool operator==(const Request&, const Request&) = default;
@@ -129,12 +130,13 @@ struct LockedCuda {
 
 struct Lock {
   static constexpr int kVersion = 1;
-  static constexpr int kRevision = 2;          ///< the newest that this mlenv knows
+  static constexpr int kRevision = 3;          ///< the newest that this mlenv knows
   static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
   /// From this one on: driver, GPUs and libraries, an image as base, files of
   /// requirements and packages built from source, `run` and `data`, a Python of the recipe's own,
   /// Debian packages elsewhere than below `pool/`.
   static constexpr int kWholeRecipe = 2;
+  static constexpr int kSteering = 3;  ///< from this one on: `request.steering`
   /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
   /// know, so it may be used but not rewritten (`resolve` refuses). A new lock has the lowest that
   /// has words for all it holds (`least_revision`).

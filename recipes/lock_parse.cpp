@@ -10,6 +10,7 @@
 #include "recipes/lock_packages.hpp"
 #include "recipes/lock_parts.hpp"
 #include "recipes/lock_run.hpp"
+#include "recipes/lock_steering.hpp"
 #include "recipes/platforms.hpp"
 #include "recipes/text.hpp"
 
@@ -33,7 +34,7 @@ class LockReader {
     reader_.only(root, kKeys);
     lock.platform = read_platform(reader_, root);
     lock.epoch = static_cast<std::int64_t>(reader_.size(root, "epoch"));
-    lock.request = request(reader_.member(root, "request", TomlKind::table));
+    lock.request = request(reader_.member(root, "request", TomlKind::table), lock.revision);
     const bool on_image = root.find("base") != nullptr;
     lock.settings = settings(reader_.member(root, "settings", TomlKind::table), on_image);
     const int revision = lock.revision;
@@ -115,10 +116,10 @@ class LockReader {
                  "the lock was edited or merged by hand: this checksum is not of its content");
   }
 
-  Request request(const TomlValue& table) const {
-    constexpr std::array<std::string_view, 13> kKeys = {
+  Request request(const TomlValue& table, int revision) const {
+    constexpr std::array<std::string_view, 14> kKeys = {
         "base",      "python",   "interpreter",  "framework",   "cuda",   "driver", "gpus",
-        "libraries", "packages", "requirements", "constraints", "hashes", "system"};
+        "libraries", "packages", "requirements", "constraints", "hashes", "system", "steering"};
     reader_.only(table, kKeys);
     Request request{.base = reader_.text(table, "base"),
                     .python = reader_.optional_text(table, "python"),
@@ -132,13 +133,20 @@ class LockReader {
                     .system = reader_.texts(table, "system"),
                     .driver = reader_.optional_text(table, "driver"),
                     .gpus = reader_.texts(table, "gpus"),
-                    .libraries = reader_.texts(table, "libraries")};
+                    .libraries = reader_.texts(table, "libraries"),
+                    .steering = {}};
     if (table.find("hashes") != nullptr) request.hashes = read_digest(reader_, table, "hashes");
     for (std::vector<std::string>* list :
          {&request.packages, &request.requirements, &request.constraints, &request.system,
           &request.gpus, &request.libraries}) {
       std::sort(list->begin(), list->end());
       list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    if (const TomlValue* own = reader_.optional_member(table, "steering", TomlKind::table)) {
+      if (revision < Lock::kSteering) {
+        reader_.fail(*own, fmt::format("locks of revision {} have no `steering`", revision));
+      }
+      request.steering = read_steering(reader_, *own);
     }
     return request;
   }

@@ -9,6 +9,7 @@
 #include "recipes/lock_parts.hpp"
 #include "recipes/lock_run.hpp"
 #include "recipes/lock_sources.hpp"
+#include "recipes/lock_steering.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
@@ -46,6 +47,7 @@ void render_request(std::string& out, const Request& request) {
   rows(out, "constraints", request.constraints);
   if (request.hashes) line(out, "hashes", request.hashes->hex());
   list_line(out, "system", request.system);
+  out += render_steering(request.steering);
 }
 
 void render_settings(std::string& out, const Settings& settings) {

@@ -1,12 +1,13 @@
-// pyproject.toml: `[project]` (PEP 621), `[dependency-groups]` (PEP 735), and as much of
-// `[tool.uv]` as must not be overlooked.
+// pyproject.toml: `[project]` (PEP 621), `[dependency-groups]` (PEP 735), and `[tool.uv]`
+// (requirement_uv.hpp).
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <set>
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "recipes/requirement_toml.hpp"
+#include "recipes/requirement_uv.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -19,12 +20,13 @@ class Pyproject {
       : folder_(folder), source_(source), lists_(lists), toml_(std::move(file)) {}
 
   void read() {
+    if (const TomlValue* own = table_of_uv()) uv_.emplace(folder_, source_, toml_, *own);
     project_ = reader().optional_member(toml_.root(), "project", TomlKind::table);
     groups_ = reader().optional_member(toml_.root(), "dependency-groups", TomlKind::table);
     if (project_ == nullptr && (groups_ == nullptr || source_.groups.empty())) no_project();
     if (project_ != nullptr) project();
     for (const Placed& group : source_.groups) take_group(group);
-    settings_of_uv();
+    if (uv_) uv_->read(lists_);
   }
 
  private:
@@ -140,46 +142,24 @@ class Pyproject {
                                     near(asked.text, table)));
   }
 
-  void settings_of_uv() {
+  const TomlValue* table_of_uv() const {
     const TomlValue* tool = reader().optional_member(toml_.root(), "tool", TomlKind::table);
-    if (tool == nullptr) return;
-    const TomlValue* uv = reader().optional_member(*tool, "uv", TomlKind::table);
-    if (uv == nullptr) return;
-    if (const TomlValue* all =
-            reader().optional_member(*uv, "constraint-dependencies", TomlKind::list)) {
-      for (const TomlValue& one : all->items) {
-        lists_.constraints.push_back(toml_.listed(one, toml_.requirement(one).str()));
-      }
-    }
-    for (const char* key : {"override-dependencies", "exclude-dependencies", "index", "index-url",
-                            "extra-index-url", "find-links"}) {
-      const TomlValue* one = uv->find(key);
-      if (one == nullptr) continue;
-      const bool indexes = !std::string_view(key).ends_with("-dependencies");
-      reader().fail(*one, fmt::format("`{}` of `[tool.uv]` is not supported{}", key,
-                                      indexes ? ": name indexes under `sources: {pypi: […]}` of "
-                                                "the recipe"
-                                              : ""));
-    }
+    return tool == nullptr ? nullptr : reader().optional_member(*tool, "uv", TomlKind::table);
   }
 
   /// The address that `[tool.uv.sources]` gives a package; empty: none.
   std::string source_of(const std::string& name) const {
-    const TomlValue* at = &toml_.root();
-    for (const char* key : {"tool", "uv", "sources"}) {
-      at = at == nullptr ? nullptr : reader().optional_member(*at, key, TomlKind::table);
-    }
-    const TomlValue* source = find(at, name);
-    if (source == nullptr) return {};
-    return toml_.address(*source, source_text(name, *source), folder_of(source_.file.text));
+    const TomlValue* source = uv_ ? uv_->source_of(name) : nullptr;
+    if (source == nullptr || source->find("index") != nullptr) return {};
+    const std::string text = source_text(name, *source);
+    // A member's folder is from the recipe's.
+    const bool member = source->find("workspace") != nullptr;
+    return toml_.address(*source, text, member ? std::string_view{} : folder_of(source_.file.text));
   }
 
   std::string source_text(const std::string& name, const TomlValue& source) const {
     const auto text = [&](const char* key) { return reader().optional_text(source, key); };
-    const bool plain = source.kind == TomlKind::table && source.find("index") == nullptr &&
-                       source.find("workspace") == nullptr && source.find("marker") == nullptr &&
-                       source.find("extra") == nullptr && source.find("group") == nullptr &&
-                       reader().optional_flag(source, "package", true);
+    const bool plain = reader().optional_flag(source, "package", true);
     std::string address;
     if (plain && source.find("git") != nullptr) {
       address = "git+" + text("git");
@@ -190,10 +170,19 @@ class Pyproject {
       address = "file:" + text("path");
     } else if (plain && source.find("url") != nullptr) {
       address = text("url");
+    } else if (reader().optional_flag(source, "workspace", false)) {
+      const std::string member = uv_->member_folder(name);
+      if (member.empty()) {
+        reader().fail(source, fmt::format("no member of this file's workspace is called `{}`: "
+                                          "write its `path`",
+                                          name));
+      }
+      address = member;
     } else {
       reader().fail(source,
                     fmt::format("`[tool.uv.sources]` takes `{}` from another place, which is not "
-                                "supported: write one of `git`, `path` and `url`",
+                                "supported: write one of `index`, `git`, `path`, `url` and "
+                                "`workspace`",
                                 name));
     }
     const std::string subdirectory = text("subdirectory");
@@ -204,6 +193,7 @@ class Pyproject {
   const RequirementSource& source_;
   RequirementLists& lists_;
   ListedToml toml_;
+  std::optional<UvSettings> uv_;  ///< nullopt: there is no `[tool.uv]`
   const TomlValue* project_ = nullptr;
   const TomlValue* groups_ = nullptr;
   const TomlValue* extras_ = nullptr;

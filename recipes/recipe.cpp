@@ -73,8 +73,13 @@ Recipe read_recipe(const fs::path& path) {
     throw;
   }
   Recipe recipe = parse_recipe(text, path);
-  recipe.listed = read_requirement_files(recipe);
+  take_listed(recipe, read_requirement_files(recipe));
   return recipe;
+}
+
+void take_listed(Recipe& recipe, RequirementLists listed) {
+  recipe.listed = std::move(listed);
+  add_steering(recipe.steering, recipe.listed.steering);
 }
 
 bool Recipe::has_own_base_source() const {

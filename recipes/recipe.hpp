@@ -103,8 +103,11 @@ struct Recipe {
   std::optional<Placed> compiler;        ///< where `libraries` asks for nvcc
   std::vector<Placed> packages;
   std::vector<RequirementSource> requirements;
-  RequirementLists listed;  ///< what those files say; read by `read_recipe` alone
-  Steering steering;        ///< of its own keys and, by `read_recipe`, of those files
+  RequirementLists listed;                ///< what those files say; read by `read_recipe` alone
+  Steering steering;                      ///< of its own keys and, by `read_recipe`, of those files
+  std::vector<Placed> constraints;        ///< as written: PEP 508, or files of constraints
+  std::vector<Placed> build_constraints;  ///< the same of builds
+  std::vector<Placed> index_folders;      ///< those of `steering.indexes` that are paths
   std::vector<Placed> system;
   std::map<std::string, std::string> env;
   std::string workdir;  ///< absolute; `/workspace` when not given, empty with an image as base
@@ -141,8 +144,11 @@ struct Recipe {
 /// and a caret: unknown keys (nearest match), duplicate keys, wrong types, bad values, keys of the
 /// contract that this version does not support yet. Opens no other file.
 Recipe parse_recipe(std::string_view text, const fs::path& shown_path);
-/// Also reads the files that `requirements` names: throws as `read_requirement_files` does.
+/// Also reads the files that `requirements`, `constraints` and `build` name: throws as
+/// `read_requirement_files` does.
 Recipe read_recipe(const fs::path& path);
+/// Makes what such files say part of the recipe.
+void take_listed(Recipe& recipe, RequirementLists listed);
 
 /// Whether `path`, clean and relative to the recipe's folder, is of a data set or in it.
 bool is_data(const Recipe& recipe, std::string_view path);

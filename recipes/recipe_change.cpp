@@ -139,7 +139,7 @@ Recipe changed_recipe(const Recipe& recipe, const RecipeChange& change, const fs
     if (change.no_demands && has_demand(before, key)) text.remove(key);
   }
   Recipe after = parse_recipe(text.str(), path);
-  after.listed = before.listed;
+  take_listed(after, before.listed);
   if (!is_as(after, expected(before, change, named))) throw text.unknown_layout("cuda");
   return after;
 }

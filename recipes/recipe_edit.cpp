@@ -161,7 +161,7 @@ Recipe proven(const Recipe& before, PackageList list, const std::optional<std::s
   if (!document.complete || !document.mistakes.empty()) throw unknown_layout();
   if (!has_scalars(document, key_of(list), items.size())) throw unknown_layout();
   Recipe after = parse_recipe(*text, before.path);
-  after.listed = before.listed;
+  take_listed(after, before.listed);
   Request wanted = request_of(before);  // its lists are sorted; ours are compared in order
   const Request found = request_of(after);
   auto& own = list == PackageList::packages ? wanted.packages : wanted.system;

@@ -11,10 +11,13 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 20> kRecipeKeys = {
-    "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
-    "env",          "workdir", "command", "bytecode",  "sources", "driver",   "gpus",
-    "requirements", "files",   "run",     "libraries", "data",    "platforms"};
+constexpr std::array<std::string_view, 30> kRecipeKeys = {
+    "name",       "base",    "python",        "framework", "cuda",
+    "packages",   "system",  "env",           "workdir",   "command",
+    "bytecode",   "sources", "driver",        "gpus",      "requirements",
+    "files",      "run",     "libraries",     "data",      "platforms",
+    "overrides",  "exclude", "constraints",   "no-binary", "only-binary",
+    "prerelease", "index",   "prefer-binary", "build",     "dependency-metadata"};
 
 /// `3.11`: two numbers and a dot.
 bool is_python_release(std::string_view text) {
@@ -63,6 +66,7 @@ void RecipeReader::read(const YamlNode& root) {
   check_image_base(root);
   check_data();
   check_platforms();
+  check_steering();
   std::vector<std::string_view> present;
   for (const auto& [key, value] : root.members) {
     present.emplace_back(key.text);
@@ -77,7 +81,7 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 20> kReadings = {
+  static constexpr std::array<Reading, 30> kReadings = {
       {{"name", &RecipeReader::name},
        {"base", &RecipeReader::base},
        {"python", &RecipeReader::python},
@@ -97,7 +101,17 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
        {"libraries", &RecipeReader::libraries},
        {"run", &RecipeReader::run},
        {"data", &RecipeReader::data},
-       {"platforms", &RecipeReader::platforms}}};
+       {"platforms", &RecipeReader::platforms},
+       {"overrides", &RecipeReader::overrides},
+       {"exclude", &RecipeReader::exclude},
+       {"constraints", &RecipeReader::constraints},
+       {"no-binary", &RecipeReader::no_binary},
+       {"only-binary", &RecipeReader::only_binary},
+       {"prefer-binary", &RecipeReader::prefer_binary},
+       {"prerelease", &RecipeReader::prerelease},
+       {"index", &RecipeReader::package_indexes},
+       {"dependency-metadata", &RecipeReader::dependency_metadata},
+       {"build", &RecipeReader::build}}};
   for (const Reading& reading : kReadings) {
     if (reading.key == key) (this->*reading.read)(value);
   }

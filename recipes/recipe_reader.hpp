@@ -1,6 +1,7 @@
 #pragma once
 // From a YAML tree to a Recipe, key by key; what is wrong goes to `Mistakes` and reading goes on.
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,6 +90,28 @@ class RecipeReader {
   void platforms(const YamlNode& node);
   void check_platforms();
   bool check_requirement(const YamlNode& node, const std::string& text);
+  void overrides(const YamlNode& node);
+  void exclude(const YamlNode& node);
+  void constraints(const YamlNode& node);
+  std::vector<Placed> constraint_list(const YamlNode& node, std::string_view what);
+  void no_binary(const YamlNode& node);
+  void only_binary(const YamlNode& node);
+  void prefer_binary(const YamlNode& node);
+  std::optional<std::string> package_name(const YamlNode& node, const std::string& text);
+  /// Names, or `:all:`; one alone may be a text.
+  std::set<std::string> package_names(const YamlNode& node, std::string_view key, bool may_be_all);
+  void prerelease(const YamlNode& node);
+  void package_indexes(const YamlNode& node);
+  void package_index(const std::string& name, const YamlNode& node);
+  void find_links(const YamlNode& node, PackageIndex& index);
+  void dependency_metadata(const YamlNode& node);
+  void stated_metadata(const YamlNode& node);
+  std::vector<std::string> requirement_texts(const YamlNode& node, std::string_view what);
+  void build(const YamlNode& node);
+  void build_requirements(const YamlNode& node);
+  void build_env(const YamlNode& node);
+  void config_settings(const YamlNode& node);
+  void check_steering();
 
   Recipe& recipe_;
   Mistakes& mistakes_;

@@ -19,5 +19,8 @@ std::vector<std::string_view> library_keys();
 std::vector<std::string_view> requirement_source_keys();
 std::vector<std::string_view> step_keys();
 std::vector<std::string_view> data_set_keys();
+/// Of an item of `dependency-metadata`, and of `build`.
+std::vector<std::string_view> metadata_keys();
+std::vector<std::string_view> build_keys();
 
 }  // namespace mlenv

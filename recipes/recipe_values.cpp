@@ -15,7 +15,16 @@ struct KeyAlias {
   std::string_view theirs;
   std::string_view ours;
 };
-constexpr std::array<KeyAlias, 10> kKeyAliases = {{{"cmd", "command"},
+constexpr std::array<KeyAlias, 19> kKeyAliases = {{{"override-dependencies", "overrides"},
+                                                   {"override", "overrides"},
+                                                   {"exclude-dependencies", "exclude"},
+                                                   {"excludes", "exclude"},
+                                                   {"constraint-dependencies", "constraints"},
+                                                   {"no-build-package", "only-binary"},
+                                                   {"no-binary-package", "no-binary"},
+                                                   {"find-links", "index"},
+                                                   {"build-constraints", "build"},
+                                                   {"cmd", "command"},
                                                    {"entrypoint", "command"},
                                                    {"args", "command"},
                                                    {"environment", "env"},

@@ -55,6 +55,12 @@ std::optional<RequirementFormat> requirement_format(std::string_view name, std::
   return RequirementFormat::lines;
 }
 
+bool is_constraints_file(std::string_view text) {
+  if (text.starts_with("-c ") || text.starts_with("./")) return true;
+  return text.find_first_of(" @[;<>=!~") == std::string_view::npos &&
+         (text.ends_with(".txt") || text.ends_with(".in"));
+}
+
 std::shared_ptr<const RequirementsText> RequirementFolder::open(const std::string& path,
                                                                 std::string& mistake) const {
   const auto found = find_project_path(recipe_.folder(), path);
@@ -91,9 +97,39 @@ void RequirementFolder::fail(const Placed& place, std::string_view message) cons
   throw recipe_error(recipe_, place, message);
 }
 
+namespace {
+
+/// `constraints`, and those of `build`.
+void read_own_constraints(const RequirementFolder& folder, RequirementLists& lists) {
+  const Recipe& recipe = folder.recipe();
+  const auto own =
+      std::make_shared<const RequirementsText>(RequirementsText{recipe.path, recipe.source});
+  const auto file_in = [](const Placed& one) {
+    return Placed{one.text.substr(std::string_view("-c ").size()), one.line, one.column};
+  };
+  for (const Placed& one : recipe.constraints) {
+    if (is_constraints_file(one.text)) {
+      read_constraint_lines(folder, file_in(one), lists);
+    } else {
+      lists.constraints.push_back({one.text, own, one.line, one.column});
+    }
+  }
+  for (const Placed& one : recipe.build_constraints) {
+    if (!is_constraints_file(one.text)) continue;  // in the recipe's steering
+    RequirementLists alone;
+    read_constraint_lines(folder, file_in(one), alone);
+    for (const ListedText& line : alone.constraints) {
+      lists.steering.build.constraints.push_back(line.text);
+    }
+  }
+}
+
+}  // namespace
+
 RequirementLists read_requirement_files(const Recipe& recipe) {
   RequirementLists lists;
   const RequirementFolder folder(recipe);
+  read_own_constraints(folder, lists);
   for (const RequirementSource& source : recipe.requirements) {
     std::string why;
     const std::string& path = source.file.text;

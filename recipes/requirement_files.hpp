@@ -27,6 +27,9 @@ fs::path index_path(std::string_view line);
 /// the option there as its text; nullopt: no file of these has it.
 std::optional<ListedText> find_index(const Recipe& recipe, const std::string& line);
 
+/// Whether an item of `constraints` names a file: `-c x.txt`, `./x`, `x.txt`.
+bool is_constraints_file(std::string_view text);
+
 // Its parts, one a format.
 
 class RequirementFolder;
@@ -36,6 +39,9 @@ class RequirementFolder;
 using IndexPlaces = std::map<std::string, ListedText>;
 void read_requirement_lines(const RequirementFolder& folder, const RequirementSource& source,
                             RequirementLists& lists, IndexPlaces* indexes = nullptr);
+/// A file all of whose lines are constraints, also those that it includes.
+void read_constraint_lines(const RequirementFolder& folder, const Placed& file,
+                           RequirementLists& lists);
 /// `[project]` and `[dependency-groups]` of pyproject.toml.
 void read_pyproject(const RequirementFolder& folder, const RequirementSource& source,
                     std::shared_ptr<const RequirementsText> file, RequirementLists& lists);

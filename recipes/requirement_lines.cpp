@@ -69,6 +69,9 @@ class LinesReader {
         case LineKind::index:
           add_index(path, line, place, mistakes);
           break;
+        case LineKind::steering:
+          steer(path, line, mistakes);
+          break;
         case LineKind::include:
         case LineKind::constraints:
           if (auto one = include(path, line, constraints, mistakes)) {
@@ -105,6 +108,63 @@ class LinesReader {
     }
     const std::string version = hashes.empty() ? "" : version_of(read);
     if (!version.empty()) lists_.add_hashes({read.normalised_name(), version}, hashes, place);
+  }
+
+  void steer(const std::string& from, const RequirementLine& line, Mistakes& mistakes) {
+    Steering& steering = lists_.steering;
+    if (line.option == "--pre") {
+      if (steering.prerelease.empty()) steering.prerelease = "allow";
+    } else if (line.option == "--prefer-binary") {
+      steering.prefer_binary.emplace(kAllPackages);
+    } else if (line.option == "--no-binary") {
+      take_names(line, steering.no_binary, steering.only_binary, mistakes);
+    } else if (line.option == "--only-binary") {
+      take_names(line, steering.only_binary, steering.no_binary, mistakes);
+    } else if (line.option == "--build-constraint") {
+      build_constraints(from, line, mistakes);
+    } else {
+      config_setting(line, mistakes);
+    }
+  }
+
+  /// As pip has it: the last word on a package counts.
+  static void take_names(const RequirementLine& line, std::set<std::string>& into,
+                         std::set<std::string>& rival, Mistakes& mistakes) {
+    for (const std::string_view part : split(line.text, ',')) {
+      const std::string text(trim(part));
+      const std::string name = text == kAllPackages ? text : normalise_wheel_name(text);
+      if (text == ":none:") {
+        into.clear();
+      } else if (text == kAllPackages || is_wheel_name(name)) {
+        if (text == kAllPackages) rival.clear();
+        rival.erase(name);
+        into.insert(name);
+      } else {
+        mistakes.add(line.line, line.column,
+                     fmt::format("`{}` is not a package's name, nor `:all:`", text));
+      }
+    }
+  }
+
+  void build_constraints(const std::string& from, const RequirementLine& line, Mistakes& mistakes) {
+    const std::optional<Included> file = include(from, line, true, mistakes);
+    if (!file) return;
+    RequirementLists alone;
+    LinesReader(folder_, alone, nullptr).read(file->path, file->file, true);
+    for (const ListedText& one : alone.constraints) {
+      lists_.steering.build.constraints.push_back(one.text);
+    }
+  }
+
+  void config_setting(const RequirementLine& line, Mistakes& mistakes) {
+    const std::size_t end = line.text.find('=');
+    if (end == std::string::npos || end == 0) {
+      mistakes.add(line.line, line.column, "a setting is written `KEY=VALUE`");
+      return;
+    }
+    auto& settings = lists_.steering.build.config_settings;
+    auto& values = line.package.empty() ? settings.all : settings.by_name[line.package];
+    values[line.text.substr(0, end)].push_back(line.text.substr(end + 1));
   }
 
   void add_index(const std::string& from, const RequirementLine& line, const ListedText& place,
@@ -237,6 +297,11 @@ class LinesReader {
 void read_requirement_lines(const RequirementFolder& folder, const RequirementSource& source,
                             RequirementLists& lists, IndexPlaces* indexes) {
   LinesReader(folder, lists, indexes).read(source.file.text, folder.open(source.file), false);
+}
+
+void read_constraint_lines(const RequirementFolder& folder, const Placed& file,
+                           RequirementLists& lists) {
+  LinesReader(folder, lists, nullptr).read(file.text, folder.open(file), true);
 }
 
 fs::path index_path(std::string_view line) {

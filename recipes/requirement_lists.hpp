@@ -11,6 +11,7 @@
 
 #include "base/digest.hpp"
 #include "base/files.hpp"
+#include "recipes/steering.hpp"
 
 namespace mlenv {
 
@@ -48,6 +49,8 @@ struct RequirementLists {
   /// file:///…`; each once, as uv takes some. No lock holds them.
   std::vector<std::string> indexes;
   std::optional<ListedText> all_hashed;  ///< `--require-hashes`: no package without a hash
+  Steering steering;  ///< of options and `[tool.uv]`, the first file's before the others'
+  std::vector<ListedText> notes;  ///< what of a file does not count here, as a sentence
 
   void add_index(std::string line);
   void add_hashes(const Release& release, const std::set<std::string>& sha256,

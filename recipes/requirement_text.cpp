@@ -35,12 +35,24 @@ constexpr std::string_view kIndexUrl = "--index-url";
 constexpr std::string_view kExtraIndex = "--extra-index-url";
 constexpr std::string_view kFindLinks = "--find-links";
 constexpr std::string_view kNoIndex = "--no-index";
+/// Their values are held against what they are for by whoever takes them.
+constexpr std::string_view kNoBinary = "--no-binary";
+constexpr std::string_view kOnlyBinary = "--only-binary";
+constexpr std::string_view kPreferBinary = "--prefer-binary";
+constexpr std::string_view kPre = "--pre";
+constexpr std::string_view kBuildConstraint = "--build-constraint";
+constexpr std::string_view kConfigSettings = "--config-settings";
+constexpr std::string_view kConfigSetting = "--config-setting";
+constexpr std::array<std::string_view, 7> kSteeringOptions = {
+    kNoBinary, kOnlyBinary, kPreferBinary, kPre, kBuildConstraint, kConfigSettings, kConfigSetting};
+constexpr std::string_view kOldBuildOption =
+    "it is of setuptools alone: write `build: {config-settings: {PACKAGE: {…}}}` in the recipe";
 constexpr std::array<PipOption, 22> kPipOptions = {
     {{kInclude, "-r", true, {}},
      {kConstraint, "-c", true, {}},
      {kAllHashed, {}, false, {}},
      {kHash, {}, true, {}},
-     {"--only-binary", {}, true, {}},  // what mlenv does anyway
+     {kOnlyBinary, {}, true, {}},
      {kIndexUrl, "-i", true, {}},
      {kExtraIndex, {}, true, {}},
      {"--pypi-url", {}, true, kNameUnderSources},
@@ -48,18 +60,15 @@ constexpr std::array<PipOption, 22> kPipOptions = {
      {kFindLinks, "-f", true, {}},
      {"--trusted-host", {}, true, "certificates are always checked; `SSL_CERT_FILE` names others"},
      {kEditable, "-e", true, {}},  // an image is not edited: installed as it is
-     {"--no-binary", {}, true, "mlenv installs wheels"},
-     {"--prefer-binary",
-      {},
-      false,
-      "an older release is never taken in silence: write its version"},
-     {"--pre", {}, false, "write the pre-release's own version, as in `>=2.0rc1`"},
+     {kNoBinary, {}, true, {}},
+     {kPreferBinary, {}, false, {}},
+     {kPre, {}, false, {}},
      {"--use-feature", {}, true, "it is about pip alone"},
-     {"--global-option", {}, true, "mlenv installs wheels"},
-     {"--install-option", {}, true, "mlenv installs wheels"},
-     {"--config-settings", "-C", true, "mlenv installs wheels"},
-     {"--config-setting", {}, true, "mlenv installs wheels"},
-     {"--build-constraint", {}, true, "mlenv installs wheels"},
+     {"--global-option", {}, true, kOldBuildOption},
+     {"--install-option", {}, true, kOldBuildOption},
+     {kConfigSettings, "-C", true, {}},
+     {kConfigSetting, {}, true, {}},
+     {kBuildConstraint, {}, true, {}},
      {"--uploaded-prior-to", {}, true, "write the versions that are meant"}}};
 
 bool is_quote(char c) { return c == '"' || c == '\''; }
@@ -178,7 +187,7 @@ class LineReader {
   }
   RequirementLine placed(LineKind what, std::string text, std::size_t offset) const {
     const auto [line, column] = line_.place(offset);
-    return {what, std::move(text), {}, {}, {}, line, column, {}};
+    return {what, std::move(text), {}, {}, {}, line, column, {}, {}};
   }
 
   /// Up to the first option.
@@ -306,7 +315,20 @@ class LineReader {
                option.name == kFindLinks || option.name == kNoIndex) {
       found_.push_back(placed(LineKind::index, value, option.has_value ? value_at : start));
       found_.back().option = option.name;
+    } else if (is_among(kSteeringOptions, option.name)) {
+      steering(option, value, option.has_value ? value_at : start);
     }
+  }
+
+  /// Behind a requirement it is of that package alone.
+  void steering(const PipOption& option, const std::string& value, std::size_t at) {
+    RequirementLine line = placed(LineKind::steering, value, at);
+    line.option = option.name;
+    if (!found_.empty() && found_.front().what == LineKind::requirement) {
+      const auto read = parse_requirement(found_.front().text);
+      line.package = std::get<Requirement>(read).normalised_name();
+    }
+    found_.push_back(std::move(line));
   }
 
   void hash(std::string_view value, std::size_t start, std::size_t value_at) {

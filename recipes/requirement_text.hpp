@@ -17,7 +17,8 @@ struct RequirementLine {
     include,
     constraints,
     all_hashed,
-    index,  ///< where packages are looked for
+    index,     ///< where packages are looked for
+    steering,  ///< how they are chosen or built
   };
   What what = What::requirement;
   std::string text;      ///< PEP 508 as `Requirement::str` writes it; of the others the path or
@@ -27,7 +28,8 @@ struct RequirementLine {
   std::set<std::string> sha256;  ///< hex
   int line = 0;                  ///< 1-based
   int column = 0;                ///< in characters
-  std::string option{};          ///< of `index`: `--find-links`
+  std::string option{};          ///< of `index` and `steering`: `--find-links`
+  std::string package{};         ///< of `steering`: that alone, normalised
 };
 
 using LineKind = RequirementLine::What;

@@ -1,18 +1,22 @@
 #pragma once
-// What a recipe says of how its packages are chosen and built, in uv's and pip's own words: its keys
-// (docs/recipe.md, "Choosing and building"), `[tool.uv]` of its pyproject.toml, and options of its
-// requirements.txt. All of it is in the lock's request.
+// What a recipe says of how its packages are chosen and built, in uv's and pip's own words: its
+// keys (docs/recipe.md, "Choosing and building"), `[tool.uv]` of its pyproject.toml, and options of
+// its requirements.txt. All of it is in the lock's request.
 #include <map>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mlenv {
 
 /// Where packages of these names are looked for, and nowhere else.
 struct PackageIndex {
-  std::string url;         ///< of an index, or of a page or folder of files
-  bool is_page = false;    ///< such a page or folder (`find-links`)
+  /// Of an index, or of a page or folder of files; a folder on this machine may be a path from the
+  /// recipe's folder. In a lock: 64 hex digits.
+  std::string url;
+  bool is_page = false;            ///< such a page or folder (`find-links`)
   std::set<std::string> packages;  ///< normalised names
   friend bool operator==(const PackageIndex&, const PackageIndex&) = default;
 };
@@ -40,8 +44,8 @@ struct BuildSteering {
   };
 
   std::vector<std::string> constraints;  ///< PEP 508, of build requirements; sorted, unique
-  /// What builds need and do not declare, PEP 508: `numpy`. Those that the image has, too, are taken
-  /// in the image's version (uv's `match-runtime`).
+  /// What builds need and do not declare, PEP 508: `numpy`. Those that the image has, too, are
+  /// taken in the image's version (uv's `match-runtime`).
   std::map<std::string, std::vector<std::string>> requirements;
   ByPackage<std::map<std::string, std::string>> env;  ///< one name's go before `all`
   /// For the build's backend (PEP 517); several values of one key in order.
@@ -67,5 +71,21 @@ struct Steering {
   bool empty() const { return *this == Steering{}; }
   friend bool operator==(const Steering&, const Steering&) = default;
 };
+
+inline constexpr std::string_view kAllPackages = ":all:";
+/// What `prerelease` may be.
+std::span<const std::string_view> prerelease_words();
+
+/// Whether such a list names the package, or all.
+bool names_package(const std::set<std::string>& list, const std::string& name);
+/// The package that a PEP 508 text is about, normalised; the text itself where it is none.
+std::string package_of(const std::string& requirement);
+
+/// Sorts and joins: lists of texts sorted and unique, `indexes` by URL, `metadata` by name.
+void put_in_order(Steering& steering);
+/// Adds what files say to what goes before them: what that says of a package stays.
+void add_steering(Steering& first, const Steering& more);
+/// As a lock keeps it: in place of each URL the digest of it, since a lock holds no host.
+Steering locked_steering(Steering steering);
 
 }  // namespace mlenv

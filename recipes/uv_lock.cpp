@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/requirement_toml.hpp"
 #include "recipes/text.hpp"
 
@@ -33,6 +34,7 @@ class UvLock {
                     "with those that are meant");
     }
     toml_.add_python(root, lists_);
+    read_manifest();
     read_packages();
     const TomlValue& own = project();
     own_ = &own;
@@ -43,6 +45,53 @@ class UvLock {
 
  private:
   const TomlReader& reader() const { return toml_.reader(); }
+
+  /// How the project's settings steered uv.
+  void read_manifest() {
+    const TomlValue* manifest = reader().optional_member(toml_.root(), "manifest", TomlKind::table);
+    if (manifest == nullptr) return;
+    Steering found;
+    const auto each = [&](const char* key, const auto& take) {
+      const TomlValue* all = reader().optional_member(*manifest, key, TomlKind::list);
+      for (const TomlValue& one : all == nullptr ? std::vector<TomlValue>{} : all->items) take(one);
+    };
+    each("overrides", [&](const TomlValue& one) { found.overrides.push_back(demand(one)); });
+    each("constraints", [&](const TomlValue& one) {
+      lists_.constraints.push_back(toml_.listed(one, demand(one)));
+    });
+    each("build-constraints",
+         [&](const TomlValue& one) { found.build.constraints.push_back(demand(one)); });
+    each("excludes", [&](const TomlValue& one) {
+      const bool table = one.kind == TomlKind::table;
+      found.exclude.insert(normalise_wheel_name(table ? reader().text(one, "name") : one.text));
+    });
+    each("dependency-metadata", [&](const TomlValue& one) {
+      if (one.kind != TomlKind::table) reader().fail(one, "what is said of a package is a table");
+      found.metadata.push_back(
+          {normalise_wheel_name(reader().text(one, "name")), reader().optional_text(one, "version"),
+           reader().texts(one, "requires-dist"), reader().optional_text(one, "requires-python"),
+           reader().texts(one, "provides-extras")});
+    });
+    add_steering(lists_.steering, found);
+  }
+
+  /// `{ name = "numpy", specifier = "<2" }`, as PEP 508.
+  std::string demand(const TomlValue& at) const {
+    if (at.kind != TomlKind::table) reader().fail(at, "a requirement is a table");
+    Requirement made;
+    made.name = reader().text(at, "name");
+    made.specifier = reader().optional_text(at, "specifier");
+    std::erase(made.specifier, ' ');
+    if (made.specifier == "*") made.specifier.clear();
+    made.marker = reader().optional_text(at, "marker");
+    for (const char* key : {"git", "url", "path", "directory", "editable"}) {
+      if (at.find(key) == nullptr) continue;
+      reader().fail(at, fmt::format("`{}` is steered to an address, which is not supported: name "
+                                    "it under `packages` of the recipe",
+                                    made.name));
+    }
+    return checked(at, made).text;
+  }
 
   void read_packages() {
     const TomlValue* all = reader().optional_member(toml_.root(), "package", TomlKind::list);
@@ -174,6 +223,7 @@ class UvLock {
       made.address = address(made.name, source);
     } else {
       made.specifier = "==" + toml_.exact_version(package);
+      take_index(made, source);
     }
     const std::vector<std::string> forks = reader().texts(package, "resolution-markers");
     if (forks.size() == 1) made.marker = forks.front();
@@ -184,6 +234,19 @@ class UvLock {
     if (!version.empty()) {
       lists_.add_hashes({made.normalised_name(), version}, hashes(package), place);
     }
+  }
+
+  /// A local version (`2.5.1+cu121`) is of the index that made it, and of no other.
+  void take_index(const Requirement& made, const TomlValue& source) {
+    const std::string& registry = reader().text(source, "registry");
+    const bool server = registry.starts_with("https://") || registry.starts_with("http://");
+    if (made.specifier.find('+') == std::string::npos || !server) return;
+    if (!find_logins(registry).empty()) {
+      reader().fail(source, "a file that people share must not hold a login");
+    }
+    Steering found;
+    found.indexes.push_back({registry, registry.ends_with(".html"), {made.normalised_name()}});
+    add_steering(lists_.steering, found);
   }
 
   /// `{ git = "https://host/x?subdirectory=a&rev=main#COMMIT" }`, `{ editable = "libs/x" }`, …

@@ -1,11 +1,14 @@
 // What `framework` and `cuda` of a recipe stand for in requirements and constraints.
 #include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
 #include "recipes/compat/cuda_libraries.hpp"
+#include "recipes/compat/old_tensorflow.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/wheels.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -35,22 +38,20 @@ Requirement framework_package(Requirement framework, std::string_view cuda) {
   const bool gpu = !cuda.empty() && cuda != "cpu";
   if (name == "pytorch") framework.name = "torch";
   if (name == "jax" && gpu) add_extra(framework, fmt::format("cuda{}", major_part(cuda)));
-  if (name == "tensorflow" && gpu) add_extra(framework, "and-cuda");
+  if (name == "tensorflow" && gpu && !wants_old_tensorflow(framework.specifier)) {
+    add_extra(framework, "and-cuda");
+  }
   if (name == "tensorflow" && cuda == "cpu") framework.name = "tensorflow-cpu";
   return framework;
 }
 
-/// Releases before these name no CUDA packages, so that constraints would not see what is inside.
-void bound_torch(const Recipe& recipe, FrameworkRequirements& all) {
-  for (const std::string& text : all.requirements) {
-    const auto read = parse_requirement(text);
-    const auto* requirement = std::get_if<Requirement>(&read);
-    const bool bound = recipe.cuda || recipe.demands_of_cuda();
-    if (requirement != nullptr && requirement->normalised_name() == "torch" && bound) {
-      all.constraints.emplace_back("torch>=2");
-      return;
-    }
+/// Whether the recipe's framework is a TensorFlow that names none of the libraries of `cuda`.
+bool brings_old_tensorflow(const Recipe& recipe) {
+  if (!recipe.framework || !recipe.cuda || major_part(recipe.cuda->text) != kOldTensorflowCuda) {
+    return false;
   }
+  const Requirement framework = parsed_requirement(recipe, *recipe.framework);
+  return framework.normalised_name() == "tensorflow" && wants_old_tensorflow(framework.specifier);
 }
 
 }  // namespace
@@ -74,9 +75,34 @@ FrameworkRequirements framework_requirements(const Recipe& recipe) {
     }
   }
   for (const ListedText& one : recipe.listed.requirements) all.requirements.push_back(one.text);
+  if (brings_old_tensorflow(recipe)) {
+    for (const std::string& one : old_tensorflow_libraries()) all.requirements.push_back(one);
+  }
   for (const ListedText& one : recipe.listed.constraints) all.constraints.push_back(one.text);
-  bound_torch(recipe, all);
   return all;
+}
+
+std::string unwanted_note(const WheelResolution& resolution) {
+  std::vector<std::string> packages;
+  std::vector<std::string> names;
+  std::set<std::string> askers;
+  for (const auto& [name, asking] : resolution.unwanted) {
+    const auto wheel = std::find_if(resolution.wheels.begin(), resolution.wheels.end(),
+                                    [&](const LockedWheel& one) { return one.name == name; });
+    const std::uint64_t bytes = wheel == resolution.wheels.end() ? 0 : wheel->size_bytes;
+    packages.push_back(fmt::format("{} ({} MB)", name, (bytes + 500'000) / 1'000'000));
+    names.push_back(name);
+    askers.insert(asking.begin(), asking.end());
+  }
+  std::string text = fmt::format("`cuda: cpu`, and yet the lock holds {}", join(packages, ", "));
+  if (!askers.empty()) {
+    text += fmt::format(", which {} {} for", join({askers.begin(), askers.end()}, " and "),
+                        askers.size() == 1 ? "asks" : "ask");
+  }
+  text += fmt::format(": `exclude: [{}]` leaves {} out", join(names, ", "),
+                      names.size() == 1 ? "it" : "them");
+  if (askers.contains("xgboost")) text += ", and the package `xgboost-cpu` is xgboost without it";
+  return text;
 }
 
 }  // namespace mlenv

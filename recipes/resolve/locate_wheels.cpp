@@ -18,10 +18,10 @@ UvAnswer ask_for(const std::vector<LockedWheel>& wheels, const WheelRequest& req
 }
 
 void take(const PylockWheel& found, const std::vector<LockedWheel>& wheels, WheelPlaces& places) {
-  if (!found.digest) return;
   for (const LockedWheel& wheel : wheels) {
     if (found.file != wheel.file) continue;
-    if (found.digest == wheel.digest) {
+    // A page tells no digest; what is fetched from there is held against it.
+    if (!found.digest || found.digest == wheel.digest) {
       places.urls.emplace(wheel.digest.hex(), found.url);
     } else {
       places.others.emplace(wheel.digest.hex(), *found.digest);

@@ -1,5 +1,7 @@
 #include "recipes/resolve/pylock.hpp"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "recipes/text.hpp"
@@ -60,6 +62,12 @@ PylockWheel read_wheel(const TomlReader& reader, const TomlValue& table, const f
 }
 
 }  // namespace
+
+const PylockPackage* find_pylock_package(const PylockPackages& packages, const std::string& name) {
+  const auto found = std::find_if(packages.begin(), packages.end(),
+                                  [&](const PylockPackage& one) { return one.name == name; });
+  return found == packages.end() ? nullptr : &*found;
+}
 
 std::vector<PylockPackage> parse_pylock(std::string_view text, const fs::path& folder) {
   const TomlReader reader({.shown_path = folder / "pylock.toml",

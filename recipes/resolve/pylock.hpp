@@ -35,6 +35,9 @@ struct PylockPackage {
 
 using PylockPackages = std::vector<PylockPackage>;
 
+/// nullptr: it is not among them.
+const PylockPackage* find_pylock_package(const PylockPackages& packages, const std::string& name);
+
 /// Throws `uv-failed` when it is not what PEP 751 says.
 PylockPackages parse_pylock(std::string_view text, const fs::path& folder);
 

@@ -55,6 +55,7 @@ bool same_wheels(const Lock& previous, const Lock& now) {
          previous.request.driver == now.request.driver &&
          previous.request.gpus == now.request.gpus &&
          previous.request.libraries == now.request.libraries &&
+         previous.request.steering == now.request.steering &&
          previous.request.base == now.request.base &&
          (previous.sources.empty() || builds_alike(previous, now));
 }
@@ -309,6 +310,7 @@ class Resolver {
     auto found = ask_for_wheels(request);
     if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
     auto& resolution = std::get<WheelResolution>(found);
+    if (options_.note && !resolution.unwanted.empty()) options_.note(unwanted_note(resolution));
     for (const LockedWheel& wheel : resolution.wheels) {
       const auto url = resolution.urls.find(wheel.digest.hex());
       if (url == resolution.urls.end()) continue;  // built here

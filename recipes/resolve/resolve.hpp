@@ -35,6 +35,8 @@ struct ResolveOptions {
   bool base_alone = false;
   /// For packages that the recipe names by their address.
   BuildDirect build_direct = nullptr;
+  /// Told what is worth a look in what was found, a sentence each; may be null.
+  std::function<void(const std::string&)> note = nullptr;
 };
 
 /// `2.36`, of the C library among a base's packages. Throws `no-glibc`.

@@ -1,6 +1,8 @@
 #pragma once
 // Running uv: where it runs, which interpreter it is told of, and what its failures mean.
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -40,6 +42,9 @@ struct UvQuestion {
   std::vector<std::string> constraints;
   std::vector<LockedWheel> preferences;  ///< versions to keep where they fit
   std::vector<std::string> only_wheels;  ///< packages whose source releases are out of the question
+  std::set<std::string> from_source{};   ///< packages whose wheels are out of the question
+  std::vector<std::string> overrides{};  ///< in place of whatever is asked of their packages
+  std::string prerelease{};              ///< uv's word; empty: its usual
   bool no_sources = false;               ///< none may come from source
   bool no_dependencies = false;
   std::vector<ReleaseMetadata> known;  ///< releases that uv need not build to know them
@@ -61,6 +66,11 @@ UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const f
 /// also where that is no list of packages.
 AskedExtras ask_extras(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
                        const fs::path& cache);
+
+/// Which packages of the answer ask for each; nothing where uv does not tell.
+using PackageAskers = std::map<std::string, std::set<std::string>>;
+PackageAskers ask_askers(const UvQuestion& question, const WheelRequest& request,
+                         const fs::path& uv, const fs::path& cache);
 
 /// What uv said when it failed; `own_indexes`: the recipe names the indexes. Throws as `ask_uv`.
 std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said,

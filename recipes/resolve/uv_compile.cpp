@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include <unistd.h>
-
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/scratch_folder.hpp"
@@ -13,11 +11,11 @@
 #include "recipes/requirement_files.hpp"
 #include "recipes/resolve/direct_search.hpp"
 #include "recipes/resolve/host_logins.hpp"
+#include "recipes/resolve/machine_steering.hpp"
 #include "recipes/resolve/uv.hpp"
+#include "recipes/resolve/uv_steering.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
-
-extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace mlenv {
 namespace {
@@ -25,13 +23,12 @@ namespace {
 constexpr std::chrono::minutes kDeadline{15};
 constexpr std::size_t kLongestCause = 1000;
 
-/// They would answer another question than the one asked. Index, login, proxy and cache settings
-/// stay.
-constexpr std::array<std::string_view, 14> kUnwantedUvVariables = {
-    "UV_PYTHON",   "UV_NO_BUILD",    "UV_NO_BINARY",      "UV_ONLY_BINARY",
-    "UV_BUILD",    "UV_CONSTRAINT",  "UV_OVERRIDE",       "UV_SYSTEM_PYTHON",
-    "UV_PROJECT",  "UV_WORKING_DIR", "UV_MANAGED_PYTHON", "UV_NO_MANAGED_PYTHON",
-    "VIRTUAL_ENV", "CONDA_PREFIX"};
+/// They would answer another question than the one asked, as those that steer do. Index, login,
+/// proxy and cache settings stay.
+constexpr std::array<std::string_view, 9> kUnwantedUvVariables = {
+    "UV_PYTHON",      "UV_BUILD",          "UV_SYSTEM_PYTHON",     "UV_PROJECT",
+    "UV_WORKING_DIR", "UV_MANAGED_PYTHON", "UV_NO_MANAGED_PYTHON", "VIRTUAL_ENV",
+    "CONDA_PREFIX"};
 
 struct UvProgram {
   const fs::path& path;
@@ -39,7 +36,7 @@ struct UvProgram {
 };
 
 /// What is to be told.
-enum class Answer { wheels, extras };
+enum class Answer { wheels, extras, askers };
 
 std::string as_lines(const std::vector<std::string>& all) { return join(all, "\n") + '\n'; }
 
@@ -51,18 +48,26 @@ void add_index_options(std::vector<std::string>& argv, const std::vector<std::st
 }
 
 std::vector<std::string> arguments(const UvQuestion& question, const WheelRequest& request,
-                                   const fs::path& uv, const fs::path& cache, Answer answer) {
+                                   const UvProgram& program, Answer answer) {
   const fs::path interpreter =
-      described_interpreter(cache, request.python, request.glibc, request.architecture);
+      described_interpreter(program.cache, request.python, request.glibc, request.architecture);
   const std::string format = answer == Answer::wheels ? "pylock.toml" : "requirements.txt";
-  std::vector<std::string> argv = {uv.string(),     "pip",
-                                   "compile",       "requirements.in",
-                                   "--constraint",  "constraints.txt",
-                                   "--format",      format,
-                                   "--output-file", format,
-                                   "--python",      interpreter.string(),
-                                   "--no-header",   "--no-progress",
-                                   "--quiet",       "--color",
+  std::vector<std::string> argv = {program.path.string(),
+                                   "pip",
+                                   "compile",
+                                   "requirements.in",
+                                   "--constraint",
+                                   "constraints.txt",
+                                   "--format",
+                                   format,
+                                   "--output-file",
+                                   format,
+                                   "--python",
+                                   interpreter.string(),
+                                   "--no-header",
+                                   "--no-progress",
+                                   "--quiet",
+                                   "--color",
                                    "never"};
   if (answer == Answer::extras) {
     argv.emplace_back("--no-strip-extras");
@@ -94,8 +99,9 @@ void require_folders(const Recipe& recipe) {
 std::string settings(const std::vector<ReleaseMetadata>& known) {
   std::string text;
   for (const ReleaseMetadata& one : known) {
-    text += fmt::format("[[dependency-metadata]]\nname = {}\nversion = {}\nrequires-dist = {}\n",
-                        toml_text(one.name), toml_text(one.version), toml_list(one.requires_dist));
+    text += fmt::format("[[dependency-metadata]]\nname = {}\nrequires-dist = {}\n",
+                        toml_text(one.name), toml_list(one.requires_dist));
+    if (!one.version.empty()) text += fmt::format("version = {}\n", toml_text(one.version));
     if (!one.requires_python.empty()) {
       text += fmt::format("requires-python = {}\n", toml_text(one.requires_python));
     }
@@ -144,7 +150,8 @@ Captured run_uv(const UvQuestion& question, const WheelRequest& request, const U
     require_folders(*request.recipe);
     wanted = request.recipe->listed.indexes;
   }
-  wanted.insert(wanted.end(), question.requirements.begin(), question.requirements.end());
+  const UvSteering steering(question, request.recipe, folder);
+  wanted.insert(wanted.end(), steering.requirements().begin(), steering.requirements().end());
   write_file(folder / "requirements.in", as_lines(wanted), false);
   write_file(folder / "constraints.txt", as_lines(question.constraints), false);
   if (answer == Answer::wheels && !question.preferences.empty()) {
@@ -155,12 +162,15 @@ Captured run_uv(const UvQuestion& question, const WheelRequest& request, const U
     write_file(folder / "pylock.toml", render_preferences(versions), false);
   }
   Command command{Purpose{"uv-resolve"}};
-  command.argv = arguments(question, request, program.path, program.cache, answer);
+  command.argv = arguments(question, request, program, answer);
+  command.argv.insert(command.argv.end(), steering.words().begin(), steering.words().end());
   std::vector<std::string> environment = uv_environment();
   std::vector<std::string> words = command.argv;
   words.insert(words.end(), wanted.begin(), wanted.end());
   words.insert(words.end(), question.constraints.begin(), question.constraints.end());
+  words.insert(words.end(), steering.addresses().begin(), steering.addresses().end());
   narrow_netrc(environment, words, folder);
+  narrow_uv_config(environment, folder);
   command.env = std::move(environment);
   command.folder = folder;
   Captured said = while_uv_works([&] { return run_captured(std::move(command), kDeadline); });
@@ -170,22 +180,13 @@ Captured run_uv(const UvQuestion& question, const WheelRequest& request, const U
 
 }  // namespace
 
-std::vector<std::string> uv_environment() {
-  std::vector<std::string> own;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    own.emplace_back(*variable);
-  }
-  return uv_environment(own);
-}
+std::vector<std::string> uv_environment() { return uv_environment(own_environment()); }
 
 std::vector<std::string> uv_environment(const std::vector<std::string>& own) {
   std::vector<std::string> kept;
   for (const std::string& text : own) {
     const std::string_view name = std::string_view(text).substr(0, text.find('='));
-    if (std::find(kUnwantedUvVariables.begin(), kUnwantedUvVariables.end(), name) ==
-        kUnwantedUvVariables.end()) {
-      kept.push_back(text);
-    }
+    if (!steers_uv(name) && !is_among(kUnwantedUvVariables, name)) kept.push_back(text);
   }
   kept.emplace_back("UV_PYTHON_DOWNLOADS=never");
   trust_as_we_do(kept);
@@ -203,6 +204,27 @@ UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const f
   const bool own_indexes = request.recipe != nullptr && !request.recipe->sources.pypi.empty();
   return std::visit([](auto&& one) -> UvAnswer { return std::forward<decltype(one)>(one); },
                     explain_uv_failure(said.err, own_indexes));
+}
+
+PackageAskers ask_askers(const UvQuestion& question, const WheelRequest& request,
+                         const fs::path& uv, const fs::path& cache) {
+  const ScratchFolder folder;
+  const Captured said = run_uv(question, request, {uv, cache}, Answer::askers, folder.path());
+  if (said.exit.code != 0) return {};
+  PackageAskers all;
+  std::set<std::string>* askers = nullptr;
+  const std::string text = read_small_file(folder.path() / "requirements.txt", size_limit::kLock);
+  for (std::string_view line : split(text, '\n')) {
+    const bool package = !line.empty() && is_alphanumeric(line.front());
+    line = trim(line);
+    if (package) askers = &all[package_of(std::string(line.substr(0, line.find(' '))))];
+    if (askers == nullptr || !line.starts_with('#')) continue;
+    line = trim(line.substr(1));
+    if (line.starts_with("via")) line = trim(line.substr(3));
+    const std::string name(line);
+    if (is_wheel_name(name)) askers->insert(name);  // else a file of the question
+  }
+  return all;
 }
 
 AskedExtras ask_extras(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,

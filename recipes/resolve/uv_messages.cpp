@@ -8,12 +8,13 @@
 #include "base/http.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/resolve/uv.hpp"
+#include "recipes/resolve/uv_steering.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kMostUvFacts = 5;
+constexpr std::string_view kSo = ", so ";
 constexpr std::size_t kLongestFact = 300;
 
 /// One line; box-drawing marks of older releases and runs of blanks are gone.
@@ -54,11 +55,11 @@ std::string plain(std::string fact) {
   constexpr std::string_view kConcluded = ", we can conclude that ";
   if (fact.ends_with(kNothing)) fact.erase(fact.size() - kNothing.size());
   const std::size_t at = fact.find(kConcluded);
-  if (at != std::string::npos) fact.replace(at, kConcluded.size(), ", so ");
+  if (at != std::string::npos) fact.replace(at, kConcluded.size(), kSo);
   return fact;
 }
 
-/// uv's derivation, a sentence a fact.
+/// The end of uv's derivation, a sentence a fact.
 std::vector<std::string> sentences(std::string_view text) {
   const std::size_t start = text.find("Because ");
   if (start == std::string_view::npos) return {};
@@ -73,16 +74,18 @@ std::vector<std::string> sentences(std::string_view text) {
     std::string fact(trim(text.substr(0, end)));
     while (fact.ends_with('.')) fact.pop_back();
     fact = plain(std::move(fact));
-    if (fact.size() > kLongestFact) fact = fact.substr(0, kLongestFact) + " …";
     facts.push_back(without_addresses(fact));
     text = end >= text.size() ? std::string_view{} : text.substr(end + 2);
   }
-  if (facts.size() > kMostUvFacts) {
-    // The first say what clashes and the last what follows.
-    const std::size_t left_out = facts.size() - kMostUvFacts;
-    const auto middle = facts.begin() + kMostUvFacts - 1;
-    facts.erase(middle, middle + static_cast<std::ptrdiff_t>(left_out));
-    facts.insert(facts.end() - 1, fmt::format("({})", counted(left_out, "more step")));
+  // What clashes is what the last but one comes to, and the last: how it came to that is a tale.
+  if (facts.size() > 2) {
+    std::string& before_last = facts[facts.size() - 2];
+    const std::size_t so = before_last.rfind(kSo);
+    if (so != std::string::npos) before_last.erase(0, so + kSo.size());
+    facts.erase(facts.begin(), facts.end() - 2);
+  }
+  for (std::string& fact : facts) {
+    if (fact.size() > kLongestFact) fact = fact.substr(0, kLongestFact) + " …";
   }
   return facts;
 }
@@ -208,7 +211,7 @@ Error network_error(std::string_view said, bool own_indexes) {
 }  // namespace
 
 std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said, bool own_indexes) {
-  const std::string text = flattened(said);
+  const std::string text = without_own_project(flattened(said));
   std::smatch found;
   static const std::regex build(
       "[Ff]ailed to (?:download and )?build `([A-Za-z0-9._-]+)==([^`]+)`");

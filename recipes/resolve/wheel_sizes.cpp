@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/pool.hpp"
+#include "recipes/resolve/locations.hpp"
 
 namespace mlenv {
 namespace {
@@ -74,6 +75,29 @@ void ask_sizes(std::vector<SizeQuestion>& questions, Http& http, Progress& progr
     questions[i].size_bytes = size_of(questions[i], http);
     activity.advance(1);
   });
+}
+
+void fill_sizes(WheelResolution& resolution, const Lock* previous, const fs::path& cache,
+                Http& http, Progress& progress) {
+  std::map<std::string, std::uint64_t> before;
+  if (previous != nullptr) {
+    for (const LockedWheel& one : previous->wheels) before[one.digest.hex()] = one.size_bytes;
+  }
+  std::vector<SizeQuestion> questions;
+  std::vector<LockedWheel*> asked;
+  for (LockedWheel& wheel : resolution.wheels) {
+    const std::string& hex = wheel.digest.hex();
+    if (wheel.size_bytes == 0) wheel.size_bytes = before[hex];
+    if (wheel.size_bytes == 0) {
+      if (const auto known = recall_location(cache, wheel.digest))
+        wheel.size_bytes = known->size_bytes;
+    }
+    if (wheel.size_bytes != 0) continue;
+    questions.push_back({.url = resolution.urls.at(hex), .file = wheel.file, .size_bytes = 0});
+    asked.push_back(&wheel);
+  }
+  ask_sizes(questions, http, progress);
+  for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->size_bytes = questions[i].size_bytes;
 }
 
 }  // namespace mlenv

@@ -16,12 +16,15 @@
 #include <set>
 
 #include "recipes/requirement.hpp"
+#include "recipes/resolve/conflict_hint.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/cuda_conflict.hpp"
 #include "recipes/resolve/demands.hpp"
 #include "recipes/resolve/direct_wheels.hpp"
 #include "recipes/resolve/locations.hpp"
+#include "recipes/resolve/page_wheels.hpp"
 #include "recipes/resolve/uv.hpp"
+#include "recipes/resolve/uv_steering.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_conflict.hpp"
 #include "recipes/resolve/wheel_hashes.hpp"
@@ -33,18 +36,13 @@ namespace mlenv {
 namespace {
 
 constexpr int kMostRounds = 20;
+constexpr int kMostRoundsFromSource = 500;  ///< each package may be one
 
 std::vector<std::string> file_names(const PylockPackage& package) {
   std::vector<std::string> files;
   files.reserve(package.wheels.size());
   for (const PylockWheel& wheel : package.wheels) files.push_back(wheel.file);
   return files;
-}
-
-const PylockPackage* find_pylock_package(const PylockPackages& packages, const std::string& name) {
-  const auto found = std::find_if(packages.begin(), packages.end(),
-                                  [&](const PylockPackage& one) { return one.name == name; });
-  return found == packages.end() ? nullptr : &*found;
 }
 
 std::set<std::string> requested_names(const Recipe& recipe) {
@@ -67,6 +65,7 @@ class WheelResolver {
     const FrameworkRequirements all = framework_requirements(*request.recipe);
     question_.requirements = all.requirements;
     question_.constraints = all.constraints;
+    steps_.begin();
     if (request.direct != nullptr) leaves_extra_ = name_wheels(*request.direct, question_);
     if (!request.compiler.empty()) {
       add_compiler(question_, request.compiler);
@@ -82,8 +81,10 @@ class WheelResolver {
 
   /// Packages that each have a wheel for the image.
   std::variant<PylockPackages, Conflict> packages() {
-    for (int round = 0; round < kMostRounds; ++round) {
+    const int most = question_.from_source.empty() ? kMostRounds : kMostRoundsFromSource;
+    for (int round = 0; round < most; ++round) {
       UvAnswer answer = ask(question_);
+      if (steps_.names_own_indexes(answer) || steps_.prefers_wheel(answer)) continue;
       if (auto* conflict = std::get_if<Conflict>(&answer)) return explained(std::move(*conflict));
       if (const auto* build = std::get_if<NeedsBuild>(&answer)) {
         if (auto conflict = obstacle(*build)) return std::move(*conflict);
@@ -91,6 +92,7 @@ class WheelResolver {
       }
       auto& found = std::get<PylockPackages>(answer);
       keep_promised_wheels(found, request_.recipe->listed, tags_);
+      leave_wheels_out(found);
       put_built_wheels(found);
       const PylockPackage* bare = without_wheel(found);
       if (bare == nullptr) {
@@ -100,11 +102,11 @@ class WheelResolver {
         continue;
       }
       const NeedsBuild missing{bare->name, bare->version};
+      if (steps_.prefers_wheel(missing.name)) continue;
       if (!request_.build) return no_wheel(missing, ask_for_wheels_only());
       if (auto conflict = build_release(missing)) return std::move(*conflict);
     }
-    throw failure("uv-failed", "uv wants to build one package after another, {} so far",
-                  kMostRounds);
+    throw failure("uv-failed", "uv wants to build one package after another, {} so far", most);
   }
 
   /// nullptr for one that came as a wheel.
@@ -118,20 +120,53 @@ class WheelResolver {
   /// What `packages` found: asked where it may matter (WheelResolution).
   AskedExtras extras(const PylockPackages& packages) const {
     if (!leaves_extra_) return {};
+    return ask_extras(pinned(packages), request_, uv_, cache_);
+  }
+  /// Packages of NVIDIA's that `cuda: cpu` does not want, and who asks for each.
+  PackageAskers unwanted(const PylockPackages& packages) const {
+    PackageAskers found;
+    if (!request_.recipe->cuda || request_.recipe->cuda->text != "cpu") return found;
+    for (const PylockPackage& one : packages) {
+      if (one.name.starts_with("nvidia-")) found[one.name];
+    }
+    if (found.empty()) return found;
+    const PackageAskers all = ask_askers(pinned(packages), request_, uv_, cache_);
+    for (auto& [name, askers] : found) {
+      if (all.contains(name)) askers = all.at(name);
+    }
+    return found;
+  }
+  bool is_requested(const std::string& name) const { return requested_.contains(name); }
+  /// Only for packages that `packages` returned.
+  std::size_t best_of(const PylockPackage& package) const {
+    return tags_.best(file_names(package)).value_or(0);
+  }
+  const PylockWheel& best_wheel(const PylockPackage& package) const {
+    return package.wheels[best_of(package)];
+  }
+
+ private:
+  /// The question whose answer these were.
+  UvQuestion pinned(const PylockPackages& packages) const {
     UvQuestion question = question_;
     for (const PylockPackage& one : packages) {
       if (direct_of(one.name) != nullptr || one.version.empty()) continue;
       question.constraints.push_back(fmt::format("{}=={}", one.name, one.version));
     }
-    return ask_extras(question, request_, uv_, cache_);
-  }
-  bool is_requested(const std::string& name) const { return requested_.contains(name); }
-  /// Only for packages that `packages` returned.
-  const PylockWheel& best_wheel(const PylockPackage& package) const {
-    return package.wheels[tags_.best(file_names(package)).value_or(0)];
+    return question;
   }
 
- private:
+  bool is_from_source(const std::string& name) const {
+    return names_package(question_.from_source, name) && direct_of(name) == nullptr;
+  }
+
+  /// Of packages that `no-binary` names; older releases of uv tell wheels all the same.
+  void leave_wheels_out(PylockPackages& packages) const {
+    for (PylockPackage& package : packages) {
+      if (is_from_source(package.name)) package.wheels.clear();
+    }
+  }
+
   /// nullptr for a package of the indexes.
   const BuiltRelease* direct_of(const std::string& name) const {
     if (request_.direct == nullptr) return nullptr;
@@ -154,7 +189,18 @@ class WheelResolver {
       for (const BuiltRelease& one : *request_.direct) names.push_back(one.wheel.name);
     }
     show_requirements(conflict, *request_.recipe, names);
+    explain_conflict(conflict, *request_.recipe, request_.python,
+                     [&](const std::string& name) { return newest_release(name); });
     return conflict;
+  }
+
+  std::string newest_release(const std::string& name) const {
+    UvQuestion question;
+    question.requirements = {name};
+    question.no_dependencies = true;
+    const UvAnswer answer = ask(question);
+    const auto* packages = std::get_if<PylockPackages>(&answer);
+    return packages == nullptr || packages->empty() ? std::string{} : packages->front().version;
   }
 
   /// uv names one package that no index has; the rest of the recipe's own are asked for alone.
@@ -194,6 +240,7 @@ class WheelResolver {
 
   /// nullopt: the package was only passed by; the question was changed and can be asked again.
   std::optional<Conflict> obstacle(const NeedsBuild& build) {
+    if (is_from_source(build.name) && request_.build) return build_release(build);
     const UvAnswer answer = ask_for_wheels_only();
     const auto* packages = std::get_if<PylockPackages>(&answer);
     const PylockPackage* other =
@@ -297,7 +344,21 @@ class WheelResolver {
     }
   }
 
+  /// Of one that `no-binary` names.
+  Conflict no_source(const NeedsBuild& package) const {
+    Conflict conflict;
+    conflict.headline =
+        fmt::format("`{}` {} has to be built, and {}", package.name, package.version,
+                    request_.build ? "the Python indexes have no source of it"
+                                   : "only bases made from packages can do that");
+    conflict.facts = requirement_lines(*request_.recipe, package.name);
+    conflict.facts.emplace_back("`no-binary` leaves its wheels out");
+    conflict.hint = fmt::format("take `{}` out of `no-binary`", package.name);
+    return conflict;
+  }
+
   Conflict no_wheel(const NeedsBuild& package, const UvAnswer& wheels_only) const {
+    if (is_from_source(package.name)) return no_source(package);
     Conflict conflict;
     conflict.headline = fmt::format(
         "`{}` {} has no wheel for Python {} and glibc {} on {}", package.name, package.version,
@@ -352,6 +413,7 @@ class WheelResolver {
   WheelTags tags_;
   std::set<std::string> requested_;
   UvQuestion question_;
+  SteeredSteps steps_{request_.recipe->steering, question_};
   bool leaves_extra_ = false;  ///< an address that an extra may call for is not in the question
   std::vector<BuiltRelease> built_;
   std::vector<SourceRelease> releases_;  ///< of those, in their order
@@ -406,30 +468,6 @@ void add_sources(const WheelResolver& resolver, WheelResolution& resolution) {
       all.end());
 }
 
-/// Sizes that the index did not tell: from the old lock, the cache's memory, else from the server.
-void fill_sizes(WheelResolution& resolution, const Lock* previous, const fs::path& cache,
-                Http& http, Progress& progress) {
-  std::map<std::string, std::uint64_t> before;
-  if (previous != nullptr) {
-    for (const LockedWheel& one : previous->wheels) before[one.digest.hex()] = one.size_bytes;
-  }
-  std::vector<SizeQuestion> questions;
-  std::vector<LockedWheel*> asked;
-  for (LockedWheel& wheel : resolution.wheels) {
-    const std::string& hex = wheel.digest.hex();
-    if (wheel.size_bytes == 0) wheel.size_bytes = before[hex];
-    if (wheel.size_bytes == 0) {
-      if (const auto known = recall_location(cache, wheel.digest))
-        wheel.size_bytes = known->size_bytes;
-    }
-    if (wheel.size_bytes != 0) continue;
-    questions.push_back({.url = resolution.urls.at(hex), .file = wheel.file, .size_bytes = 0});
-    asked.push_back(&wheel);
-  }
-  ask_sizes(questions, http, progress);
-  for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->size_bytes = questions[i].size_bytes;
-}
-
 }  // namespace
 
 std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& request,
@@ -440,12 +478,18 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
     WheelResolver resolver(asked, uv, cache);
     auto packages = resolver.packages();
     if (auto* conflict = std::get_if<Conflict>(&packages)) return std::move(*conflict);
-    const auto& found = std::get<PylockPackages>(packages);
+    auto& found = std::get<PylockPackages>(packages);
+    for (PylockPackage& package : found) {
+      PylockWheel& wheel = package.wheels[resolver.best_of(package)];
+      if (wheel.digest || !is_on_page(*asked.recipe, package.name)) continue;
+      learn_digest(wheel, http, cache, progress);
+    }
     WheelResolution resolution;
     resolution.wheels = choose_wheels(resolver, found);
     resolution.urls = urls_of(resolver, found);
     add_sources(resolver, resolution);
     resolution.extras = resolver.extras(found);
+    resolution.unwanted = resolver.unwanted(found);
     auto cuda = locked_cuda(resolution.wheels);
     if (auto* conflict = std::get_if<Conflict>(&cuda)) return std::move(*conflict);
     resolution.cuda = std::get<std::optional<LockedCuda>>(std::move(cuda));

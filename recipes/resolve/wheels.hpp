@@ -52,7 +52,12 @@ struct WheelResolution {
   /// Filled in where one of `direct` has an extra that nothing was known to ask for, and that names
   /// a package by its address.
   AskedExtras extras{};
+  /// Under `cuda: cpu`: packages of NVIDIA's that came along, and who asks for them.
+  std::map<std::string, std::set<std::string>> unwanted{};
 };
+
+/// Of its `unwanted`, a sentence: who brings them, and the ways out.
+std::string unwanted_note(const WheelResolution& resolution);
 
 /// Wheels only: a package that has none for this platform is a Conflict that says so; an older
 /// release is never taken in silence because a newer one lacks a wheel (wheels.cpp tells how). Runs
@@ -78,8 +83,8 @@ std::optional<SourceRelease> locate_source(const std::string& name, const std::s
                                            const fs::path& cache);
 
 /// All that the recipe asks of uv: requirements in the order of `framework`, `packages` and the
-/// files in `requirements`; constraints that `cuda` stands for (docs/recipe.md, "cuda") and those
-/// of files.
+/// files in `requirements`, then what the framework leaves to others to name; constraints that
+/// `cuda` stands for (docs/recipe.md, "cuda") and those of files.
 struct FrameworkRequirements {
   std::vector<std::string> requirements;
   std::vector<std::string> constraints;

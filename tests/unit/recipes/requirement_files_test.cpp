@@ -332,9 +332,7 @@ TEST_F(RequirementFilesTest, PyprojectThatCannotBeReadWithoutRunningOrGuessing) 
   says("[project]\ndependencies = [\n  \"numpy\",\n  \"scipy=1\"]\n", at + "4:9",
        "did you mean `==`?");
   says("[project]\ndependencies = [\"torch\"]\n[tool.uv.sources]\ntorch = {index = \"cpu\"}\n",
-       at + "4:9", "`[tool.uv.sources]` takes `torch`");
-  says("[project]\n[[tool.uv.index]]\nurl = \"https://mirror.example\"\n", at + "2:1",
-       "`index` of `[tool.uv]`");
+       at + "4:9", "there is no `[[tool.uv.index]]` of the name `cpu`");
   says("[project]\ndependencies = [\"a\"]\nname = a\n", at + "3:8", "");
   says("[tool.poetry]\nname = \"a\"\n", at + "1:1", "Poetry's own tables");
   says("[build-system]\n", "recipe-invalid recipe.yaml:3:15", "no `[project]` table");
