@@ -297,6 +297,7 @@ class WheelResolver {
       }
       auto* found = std::get_if<PylockPackages>(&answer);
       if (found == nullptr) return {};
+      leave_wheels_out(*found);
       put_built_wheels(*found);
       std::vector<LockedWheel> wheels = wheels_of(*found);
       const std::string release = has_compiler ? std::string{} : compiler_release(wheels);
