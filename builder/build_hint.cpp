@@ -186,7 +186,7 @@ bool lacks_program(const FailedBuild& build, std::string_view name) {
 
 /// `, libcairo2-dev`: of what a build would have asked pkg-config.
 std::string asked_module(const FailedBuild& build) {
-  std::string_view name = last_between(build.said, "--exists ", " \n");
+  std::string_view name = last_between(build.said, "--exists ", " '\n");
   if (name.empty()) name = last_between(build.said, "'--exists', '", " '");
   const std::string_view package = package_of_module(name);
   return package.empty() ? std::string{} : fmt::format(", {}", package);
