@@ -1,4 +1,5 @@
-// gunzip by ISA-L; zstd by its own library; xz by libarchive's filter, the only user of liblzma.
+// gunzip by ISA-L; zstd by its own library; xz and bzip2 by libarchive's filters, the only users of
+// liblzma and libbz2.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -181,15 +182,19 @@ void unzstd(Source& in, Sink& out) {
   }
 }
 
-void unxz(Source& in, Sink& out) {
-  ArchiveReader reader{in, "bad-xz", "an xz file is damaged"};
-  archive_read_append_filter(reader.get(), ARCHIVE_FILTER_XZ);
+void unfilter(Source& in, Sink& out, int filter, std::string code, std::string headline) {
+  ArchiveReader reader{in, std::move(code), std::move(headline)};
+  archive_read_append_filter(reader.get(), filter);
   archive_read_support_format_raw(reader.get());
   archive_read_support_format_empty(reader.get());
   reader.open();
   if (!reader.next()) return;
   ArchiveData data = reader.data();
   copy(data, out);
+}
+
+void unxz(Source& in, Sink& out) {
+  unfilter(in, out, ARCHIVE_FILTER_XZ, "bad-xz", "an xz file is damaged");
 }
 
 bool starts_with(ByteView bytes, std::string_view magic) {
@@ -199,6 +204,10 @@ bool starts_with(ByteView bytes, std::string_view magic) {
 }  // namespace
 
 void gunzip(Source& in, Sink& out) { Gunzip{in, out}.run(); }
+
+void unbzip2(Source& in, Sink& out) {
+  unfilter(in, out, ARCHIVE_FILTER_BZIP2, "bad-bzip2", "a bzip2 file is damaged");
+}
 
 void decompress(Source& in, Sink& out) {
   using namespace std::string_view_literals;

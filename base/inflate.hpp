@@ -36,6 +36,9 @@ void gunzip(Source& in, Sink& out);
 /// `bad-zstd` or `bad-xz`; what `in` and `out` throw passes through.
 void decompress(Source& in, Sink& out);
 
+/// Streams a bzip2 file to `out`. Throws `bad-bzip2`.
+void unbzip2(Source& in, Sink& out);
+
 /// CRC-32 as gzip and zip use it; start with 0, continue with the last result.
 std::uint32_t crc32(std::uint32_t crc, ByteView data);
 

@@ -51,6 +51,8 @@ inline constexpr std::uint64_t kPackagesFile = 1 * kGiB;  ///< an index of packa
 inline constexpr std::uint64_t kKeyring = 16 * kMiB;
 inline constexpr std::uint64_t kWheelMetadata = 16 * kMiB;  ///< METADATA, WHEEL, entry points
 inline constexpr std::uint64_t kWheelRecord = 64 * kMiB;    ///< RECORD
+inline constexpr std::uint64_t kSourceTree = 16 * kGiB;     ///< a source archive, unpacked
+inline constexpr std::uint64_t kSourceEntries = 1'000'000;
 
 /// A download whose size nobody told.
 inline constexpr std::uint64_t kUntoldDownload = 64 * kGiB;

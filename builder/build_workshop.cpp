@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +16,12 @@
 #include "base/small_file.hpp"
 #include "base/zip.hpp"
 #include "builder/build.hpp"
+#include "builder/build_hint.hpp"
+#include "builder/image_config.hpp"
 #include "builder/lay_over.hpp"
+#include "builder/run/lent_tree.hpp"
+#include "recipes/mended_requirement.hpp"
+#include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/text.hpp"
 
@@ -25,11 +32,13 @@ constexpr std::chrono::hours kHookDeadline{4};
 constexpr std::int64_t kOldestZipTime = 315532800;  ///< 1980: zip files know no earlier time
 constexpr std::size_t kShownOutput = 2000;
 
-/// PEP 517's hooks, called in the source's folder. Arguments: hook, backend, backend path as JSON.
+/// PEP 517's hooks, called in the source's folder. Arguments: hook, backend, and as JSON the
+/// backend's path and settings.
 constexpr std::string_view kHooks = R"py(
 import importlib, json, os, sys
 os.umask(0o022)
-hook, backend, path = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+hook, backend, path, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
+more = [settings] if settings else []
 sys.path[:0] = [os.path.abspath(one) for one in path]
 module, _, name = backend.partition(":")
 found = importlib.import_module(module)
@@ -38,10 +47,26 @@ for part in filter(None, name.split(".")):
 if hook == "requires":
     ask = getattr(found, "get_requires_for_build_wheel", None)
     with open("/srv/requires.json", "w") as out:
-        json.dump(list(ask() if ask else []), out)
+        json.dump(list(ask(*more) if ask else []), out)
 else:
-    found.build_wheel("/srv/out")
+    found.build_wheel("/srv/out", *more)
 )py";
+
+constexpr std::string_view kPath = "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin";
+
+/// Of all builds.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kVariables = {
+    {{"PATH", kPath},
+     {"HOME", "/tmp"},
+     {"LANG", "C.UTF-8"},
+     {"LC_ALL", "C.UTF-8"},
+     {"TZ", "UTC"},
+     {"PYTHONHASHSEED", "0"},
+     {"PYTHONDONTWRITEBYTECODE", "1"},
+     {"PYTHONNOUSERSITE", "1"}}};
+/// Installers that a build calls ask nobody instead of trying again and again.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kWithoutNetwork = {
+    {{"PIP_NO_INDEX", "1"}, {"PIP_DISABLE_PIP_VERSION_CHECK", "1"}, {"UV_OFFLINE", "1"}}};
 
 /// Header lines of a METADATA file (core metadata), up to its first empty line.
 ReleaseMetadata parse_metadata(std::string_view text) {
@@ -56,7 +81,7 @@ ReleaseMetadata parse_metadata(std::string_view text) {
     if (colon == std::string_view::npos) continue;
     const std::string value(trim(line.substr(colon + 1)));
     const std::string_view key = line.substr(0, colon);
-    if (key == "Requires-Dist") metadata.requires_dist.push_back(value);
+    if (key == "Requires-Dist") metadata.requires_dist.push_back(mended_requirement(value));
     if (key == "Requires-Python") metadata.requires_python = value;
     if (key == "Provides-Extra") metadata.extras.push_back(value);
   }
@@ -65,11 +90,17 @@ ReleaseMetadata parse_metadata(std::string_view text) {
 
 }  // namespace
 
-BuildWorkshop::BuildWorkshop(const BuildPlace& place, const Lock& base, std::string shown,
-                             std::string subdirectory)
-    : place_(place), base_(base), shown_(std::move(shown)), subdirectory_(std::move(subdirectory)) {
+BuildWorkshop::BuildWorkshop(const BuildPlace& place, const Lock& base, BuildSubject subject)
+    : place_(place), base_(base), subject_(std::move(subject)) {
   work_.emplace(place.store.scratch());
   make_folders(folder() / "opt");
+}
+
+std::string BuildWorkshop::hooks() {
+  std::string text{kHooks};
+  for (const auto& [name, value] : kVariables) text += fmt::format("{}={}\n", name, value);
+  for (const auto& [name, value] : kWithoutNetwork) text += fmt::format("{}={}\n", name, value);
+  return text;
 }
 
 void BuildWorkshop::unpack(const std::function<void(const fs::path& folder)>& lay) {
@@ -77,7 +108,7 @@ void BuildWorkshop::unpack(const std::function<void(const fs::path& folder)>& la
   for (const char* one : {"srv/out", "tmp"}) make_folders(folder() / one);
   lay(folder() / "srv/src");
   require_project();
-  system_ = read_build_system(top(), shown_);
+  system_ = read_build_system(top(), subject_.shown);
 }
 
 /// Without links, which would be followed here: nothing of this machine is a part of it.
@@ -85,12 +116,12 @@ void BuildWorkshop::require_project() const {
   const fs::path source = fs::canonical(folder() / "srv/src");
   std::error_code absent;
   const fs::path found = fs::canonical(top(), absent);
-  const fs::path wanted = subdirectory_.empty() ? source : source / subdirectory_;
+  const fs::path wanted = subject_.subdirectory.empty() ? source : source / subject_.subdirectory;
   const auto refuse = [&](std::string why) {
-    return failure("bad-source", "`{}` cannot be built", shown_).because(std::move(why));
+    return failure("bad-source", "`{}` cannot be built", subject_.shown).because(std::move(why));
   };
   if (absent || found != wanted || !fs::is_directory(found)) {
-    throw refuse(fmt::format("it has no folder `{}`", subdirectory_));
+    throw refuse(fmt::format("it has no folder `{}`", subject_.subdirectory));
   }
   bool project = false;
   for (const char* name : {"pyproject.toml", "setup.py", "setup.cfg"}) {
@@ -122,6 +153,9 @@ void BuildWorkshop::equip(const std::vector<LockedWheel>& wheels,
   Inputs inputs{place_.store, place_.http, sources, place_.cache, place_.progress};
   BuildOptions options;
   options.jobs = place_.jobs;
+  tools_.clear();
+  for (const LockedWheel& wheel : wheels) tools_.push_back(wheel.name);
+  cuda_home_ = cuda_home_of(wheels);
   const BuildResult result = mlenv::build(lock, place_.store, inputs, options, place_.progress);
   const std::vector<Layer>& layers = result.image.layers;
   root_ = place_.store.find_tree(layers.front().diff_id).value();
@@ -167,18 +201,28 @@ fs::path BuildWorkshop::wheel() {
 }
 
 Error BuildWorkshop::failed(std::string why) const {
-  if (why.find("unable to detect version") != std::string::npos) {
-    return failure("build-failed", "`{}` could not be built", shown_)
-        .because(std::move(why))
-        .hint(
-            "its version comes from git, and a build sees no `.git`: give its setuptools-scm a "
-            "`fallback_version`, or write the version down");
+  return failure("build-failed", "`{}` could not be built", subject_.shown).because(std::move(why));
+}
+
+/// With what its output tells of the reason.
+Error BuildWorkshop::failed_saying(std::string_view said) const {
+  std::string shown{said};
+  if (shown.size() > kShownOutput) {
+    shown = "… " + shown.substr(shown.size() - kShownOutput);
   }
-  return failure("build-failed", "`{}` could not be built", shown_)
-      .because(std::move(why))
-      .hint(
-          "a compiler or headers that it needs can be added under `system`, as in "
-          "`[build-essential, python3-dev]`");
+  FailedBuild build;
+  build.package = subject_.name;
+  build.said = said;
+  build.python = base_.python_minor();
+  build.tools = tools_;
+  build.network = subject_.settings.network;
+  build.compiler = std::any_of(base_.debs.begin(), base_.debs.end(),
+                               [](const LockedDeb& deb) { return deb.name == "gcc"; });
+  const auto cuda = locked_cuda(base_.wheels);
+  if (const auto* found = std::get_if<std::optional<LockedCuda>>(&cuda); found && *found) {
+    build.cuda = (*found)->release;
+  }
+  return failed(std::move(shown)).hint(build_hint(build));
 }
 
 /// What a package's code leaves is read on this machine: a link of it would be followed here.
@@ -204,23 +248,64 @@ Lock BuildWorkshop::environment(const std::vector<LockedWheel>& wheels) const {
   return lock;
 }
 
+/// `machine`: what it lends a build with the network. The recipe's own go before all others.
+std::vector<std::string> BuildWorkshop::variables(const std::vector<std::string>& machine) const {
+  std::map<std::string, std::string> all{kVariables.begin(), kVariables.end()};
+  all["SOURCE_DATE_EPOCH"] = std::to_string(std::max(base_.epoch, kOldestZipTime));
+  if (!cuda_home_.empty()) {
+    all["CUDA_HOME"] = cuda_home_;
+    all["LIBRARY_PATH"] = cuda_home_ + "/lib";
+    all["PATH"] = fmt::format("{}:{}/bin", kPath, cuda_home_);
+  }
+  if (!subject_.settings.network) all.insert(kWithoutNetwork.begin(), kWithoutNetwork.end());
+  for (const std::string& text : machine) {
+    const std::size_t equals = text.find('=');
+    all[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : subject_.settings.env) all[name] = value;
+  std::vector<std::string> env;
+  for (const auto& [name, value] : all) env.push_back(fmt::format("{}={}", name, value));
+  return env;
+}
+
+/// With the network: what the machine lends lies on top of the base while it runs.
+std::optional<Exit> BuildWorkshop::run_to_end(SandboxCommand& command) {
+  // Never the recorded kind: that one goes without namespaces where it must, and would leave a
+  // package's code the network.
+  if (!subject_.settings.network || !place_.lend) {
+    command.root = root_;
+    command.read_only_root = true;
+    command.env = variables({});
+    Sandbox sandbox(command);
+    return sandbox.wait(kHookDeadline);
+  }
+  const TemporaryFolder scratch(folder());
+  const fs::path machine = scratch.path() / "machine";
+  make_folders(machine);
+  LayerStack below({root_});
+  LentTree lent(scratch.path() / "lent", below);
+  std::vector<std::string> lent_variables;
+  lent.lend(scratch.path() / "view",
+            [&](const fs::path& view) { lent_variables = place_.lend(view, machine); });
+  lent.finish();
+  command.network = true;
+  command.env = variables(lent_variables);
+  command.overlay = lent.stacked(scratch.path());
+  command.mounts.push_back({machine, place_.lent_at, true});
+  Sandbox sandbox(command);
+  return sandbox.wait(kHookDeadline);
+}
+
 void BuildWorkshop::run(const std::string& hook) {
   SandboxCommand command;
-  command.root = root_;
-  command.read_only_root = true;
-  command.argv = {"/opt/venv/bin/python3", "-c",
-                  std::string(kHooks),     hook,
-                  system_.backend,         nlohmann::json(system_.backend_path).dump()};
-  command.env = {"PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin",
-                 "HOME=/tmp",
-                 "LANG=C.UTF-8",
-                 "LC_ALL=C.UTF-8",
-                 "TZ=UTC",
-                 "PYTHONHASHSEED=0",
-                 "PYTHONDONTWRITEBYTECODE=1",
-                 "PYTHONNOUSERSITE=1",
-                 fmt::format("SOURCE_DATE_EPOCH={}", std::max(base_.epoch, kOldestZipTime))};
-  command.folder = subdirectory_.empty() ? "/srv/src" : "/srv/src/" + subdirectory_;
+  command.argv = {"/opt/venv/bin/python3",
+                  "-c",
+                  std::string(kHooks),
+                  hook,
+                  system_.backend,
+                  nlohmann::json(system_.backend_path).dump(),
+                  config_settings_json(subject_.settings)};
+  command.folder = subject_.subdirectory.empty() ? "/srv/src" : "/srv/src/" + subject_.subdirectory;
   command.mounts = {{folder() / "opt", "/opt", true},
                     {folder() / "srv", "/srv", false},
                     {folder() / "tmp", "/tmp", false}};
@@ -228,12 +313,7 @@ void BuildWorkshop::run(const std::string& hook) {
   const Fd output = open_file(log, O_WRONLY | O_CREAT | O_TRUNC);
   command.stdout_fd = output.get();
   command.stderr_fd = output.get();
-  const std::optional<Exit> exit = [&] {
-    // Never the recorded kind: that one goes without namespaces where it must, and would leave a
-    // package's code the network.
-    Sandbox sandbox(command);
-    return sandbox.wait(kHookDeadline);
-  }();
+  const std::optional<Exit> exit = run_to_end(command);
   if (!exit) throw failed("it did not end within four hours");
   if (exit->code == 0) return;
   const Fd written = open_file(log);
@@ -241,9 +321,9 @@ void BuildWorkshop::run(const std::string& hook) {
   const std::uint64_t size = mlenv::file_size(log);
   const std::uint64_t last = std::min(size, kMostRead);
   SliceSource tail{written.get(), size - last, last};
-  std::string said(trim(read_all(tail, kMostRead)));
-  if (said.size() > kShownOutput) said = "… " + said.substr(said.size() - kShownOutput);
-  throw failed(said.empty() ? fmt::format("its build ended with status {}", exit->code) : said);
+  const std::string said(trim(read_all(tail, kMostRead)));
+  if (said.empty()) throw failed(fmt::format("its build ended with status {}", exit->code));
+  throw failed_saying(said);
 }
 
 ReleaseMetadata read_wheel_metadata(const fs::path& wheel) {

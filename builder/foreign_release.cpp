@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "builder/build_tools.hpp"
 #include "builder/kept_source.hpp"
 #include "recipes/platforms.hpp"
 #include "recipes/resolve/resolve.hpp"

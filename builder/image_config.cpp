@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "builder/plan.hpp"
+#include "recipes/compat/cuda_releases.hpp"
 #include "recipes/compat/old_tensorflow.hpp"
 #include "recipes/platforms.hpp"
 #include "recipes/text.hpp"
@@ -23,9 +24,7 @@ void add_demanded(const Lock& lock, std::map<std::string, std::string>& labels, 
   if (!cuda.architectures.empty()) labels["dev.mlenv.sm"] = join(cuda.architectures, " ");
   const std::vector<std::string>& libraries = lock.request.libraries;
   if (std::find(libraries.begin(), libraries.end(), "nvcc") == libraries.end()) return;
-  // Where the packages of CUDA 13 and later put all of the toolkit.
-  const std::string home = fmt::format("/opt/venv/lib/python3/site-packages/nvidia/cu{}",
-                                       cuda.release.substr(0, cuda.release.find('.')));
+  const std::string home = cuda_home(cuda.release);
   env["CUDA_HOME"] = home;
   env["LIBRARY_PATH"] =
       home + "/lib";  // nvcc has its host compiler look in lib64, which is not there
@@ -115,6 +114,20 @@ void take_command(const Lock& lock, const ImageConfig* base, ImageConfig& config
 }
 
 }  // namespace
+
+std::string cuda_home(std::string_view release) {
+  return fmt::format("/opt/venv/lib/python3/site-packages/nvidia/cu{}",
+                     release.substr(0, release.find('.')));
+}
+
+std::string cuda_home_of(const std::vector<LockedWheel>& wheels) {
+  for (const LockedWheel& wheel : wheels) {
+    if (wheel.name == "nvidia-cuda-nvcc" && wheels_hold_nvcc(wheel.version)) {
+      return cuda_home(wheel.version);
+    }
+  }
+  return {};
+}
 
 ImageConfig image_config(const Lock& lock, const std::optional<Digest>& files,
                          const ImageConfig* base) {

@@ -1,8 +1,17 @@
 #pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "images/oci.hpp"
 #include "recipes/lock.hpp"
 
 namespace mlenv {
+
+/// Where the Python packages of CUDA 13 and later put all of the toolkit.
+std::string cuda_home(std::string_view release);
+/// The same where these wheels hold nvcc, else empty.
+std::string cuda_home_of(const std::vector<LockedWheel>& wheels);
 
 /// What a container of the locked image runs, where and with which environment: PATH to the
 /// environment's programs first, the NVIDIA container toolkit's variables where the wheels carry

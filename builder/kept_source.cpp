@@ -14,7 +14,8 @@ const LockedSource* kept_source(const DirectRequirement& wanted, const Lock* bef
 
 bool builds_alike(const Lock& before, const Lock& now) {
   return before.debs == now.debs && before.epoch == now.epoch && before.python == now.python &&
-         before.interpreter == now.interpreter && before.base == now.base;
+         before.interpreter == now.interpreter && before.base == now.base &&
+         before.request.steering.build == now.request.steering.build;
 }
 
 const LockedWheel& wheel_of(const LockedSource& source, const Lock& lock) {

@@ -11,7 +11,8 @@ namespace mlenv {
 /// nothing.
 const LockedSource* kept_source(const DirectRequirement& wanted, const Lock* before);
 
-/// Whether a build there and one here have the same interpreter, libraries and time.
+/// Whether a build there and one here have the same interpreter, libraries and time, and the recipe
+/// gives them the same.
 bool builds_alike(const Lock& before, const Lock& now);
 
 /// The wheel of one of the lock's sources.

@@ -3,88 +3,20 @@
 #include <fcntl.h>
 #include <algorithm>
 
+#include "builder/build_tools.hpp"
 #include "builder/direct_source.hpp"
 #include "builder/foreign.hpp"
 #include "builder/kept_source.hpp"
-#include "recipes/requirement.hpp"
+#include "builder/source_build.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_hashes.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
-#include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
 #include "recipes/wheel_name.hpp"
 
 namespace mlenv {
 namespace {
-
-WheelTags tags_of(const Lock& base) {
-  return {base.python_minor(), glibc_version(base),
-          base.platform.substr(base.platform.find('/') + 1)};
-}
-
-struct WheelAt {
-  fs::path path;
-  std::string file;     ///< its own name
-  std::string name;     ///< of the package that it must be of
-  std::string version;  ///< the same; empty: whatever the file says
-};
-
-/// Into the store; what of it a lock holds.
-LockedWheel keep_wheel(Store& store, const WheelAt& at, const Lock& base) {
-  const auto& [path, file, wanted, version] = at;
-  const auto name = parse_wheel_name(file);
-  const bool same = name && normalise_wheel_name(name->name) == wanted &&
-                    (version.empty() || is_same_version(name->version, version));
-  if (!same || !tags_of(base).rank(file)) {
-    throw failure("build-failed", "`{}` is no wheel of `{}`{} for the image", file, wanted,
-                  version.empty() ? "" : ' ' + version);
-  }
-  Store::Staged staged = store.stage();
-  const Fd in = open_file(path);
-  FdSource source{in.get()};
-  Sha256 hash;
-  FunctionSink both{[&](ByteView bytes) {
-    hash.write(bytes);
-    write_all(staged.fd(), bytes);
-  }};
-  const std::uint64_t size = copy(source, both);
-  const Digest digest = hash.finish();
-  staged.commit(digest);
-  return {wanted, version.empty() ? std::string(name->version) : version, file, size, digest,
-          false};
-}
-
-Recipe requirements_of_build(const Recipe& recipe, const std::vector<std::string>& requirements,
-                             const std::string& shown) {
-  Recipe wanted = recipe_of_tools(recipe);
-  for (const std::string& one : requirements) {
-    const auto read = parse_requirement(one);
-    const auto* requirement = std::get_if<Requirement>(&read);
-    if (requirement != nullptr && !requirement->address.empty()) {
-      throw failure("bad-source", "`{}` cannot be built", shown)
-          .because(fmt::format("its build requires `{}`, and build requirements come from indexes",
-                               requirement->str()));
-    }
-    wanted.packages.push_back({one, 1, 1});
-  }
-  return wanted;
-}
-
-Conflict without_tools(const LockedSource& source, Conflict why) {
-  Conflict conflict;
-  if (source.is_direct()) {
-    conflict.headline = fmt::format("what the build of `{}` needs cannot be had", source.shown());
-    conflict.hint = "change its `[build-system]`, or loosen what that asks for";
-  } else {
-    conflict.headline = fmt::format("`{}` {} has no wheel, and what its build needs cannot be had",
-                                    source.name, source.version);
-    conflict.hint = fmt::format("leave `{}` out, or choose another version of it", source.name);
-  }
-  conflict.facts = std::move(why.facts);
-  conflict.facts.insert(conflict.facts.begin(), why.headline);
-  return conflict;
-}
 
 /// What a lock's source is of.
 PackageAddress address_of(const LockedSource& source) {
@@ -121,16 +53,6 @@ Error changed_since(const LockedSource& source, const Digest& now) {
 
 }  // namespace
 
-Recipe recipe_of_tools(const Recipe& recipe) {
-  Recipe wanted;
-  wanted.path = recipe.path.parent_path() / "[build-system]";
-  wanted.sources = recipe.sources;
-  wanted.listed.indexes = recipe.listed.indexes;
-  wanted.steering.indexes = recipe.steering.indexes;
-  wanted.index_folders = recipe.index_folders;
-  return wanted;
-}
-
 fs::path ReleaseBuilder::fetch(const SourceRelease& release) const {
   fs::path path = place_.cache / "sources" / release.digest.hex();
   if (const auto text = read_file_if_exists(path)) {
@@ -152,59 +74,15 @@ fs::path ReleaseBuilder::fetch(const SourceRelease& release) const {
   return path;
 }
 
-/// Chooses the build requirements, and builds; `source` is told what built it.
-std::variant<BuiltRelease, Conflict> ReleaseBuilder::make(
-    BuildWorkshop& workshop, LockedSource source, const std::function<void(const fs::path&)>& lay,
-    const Lock& base) {
-  workshop.unpack(lay);
-  const fs::path uv = provide_uv(place_.cache, place_.progress);
-  std::vector<std::string> wanted = workshop.build_system().requirements;
-  WheelResolution tools;
-  for (const bool last : {false, true}) {
-    const Recipe recipe = requirements_of_build(place_.recipe, wanted, source.shown());
-    WheelRequest request;
-    request.python = base.python;
-    request.glibc = glibc_version(base);
-    request.architecture = architecture_of(base.platform);
-    request.recipe = &recipe;
-    auto found = resolve_wheels(request, uv, place_.http, place_.cache, place_.progress);
-    if (auto* conflict = std::get_if<Conflict>(&found)) {
-      return without_tools(source, std::move(*conflict));
-    }
-    tools = std::get<WheelResolution>(std::move(found));
-    workshop.equip(tools.wheels, tools.urls);
-    if (last) break;
-    const std::vector<std::string> more = workshop.more_requirements();
-    if (more.empty()) break;
-    wanted.insert(wanted.end(), more.begin(), more.end());
-  }
-  workshop.unpack(lay);
-  const fs::path made = workshop.wheel();
-  LockedWheel wheel =
-      keep_wheel(place_.store, {made, made.filename().string(), source.name, source.version}, base);
-  source.version = wheel.version;
-  for (LockedWheel& tool : tools.wheels) {
-    tool.requested = false;
-    source.built_with.push_back(tool.file);
-  }
-  std::sort(source.built_with.begin(), source.built_with.end());
-  ReleaseMetadata metadata = read_wheel_metadata(made);
-  metadata.name = wheel.name;
-  metadata.version = wheel.version;
-  fs::path path = place_.store.path_of(wheel.digest).value();
-  return BuiltRelease{std::move(wheel), std::move(source), std::move(tools.wheels),
-                      std::move(metadata), std::move(path)};
-}
-
 std::variant<BuiltRelease, Conflict> ReleaseBuilder::build(const SourceRelease& release,
                                                            const Lock& base) {
-  const Activity activity(place_.progress, "build " + release.file, 0, "");
-  const fs::path archive = fetch(release);
-  BuildWorkshop workshop(place_, base, release.file);
-  const LockedSource source{release.name,           release.version, release.file,
-                            fs::file_size(archive), release.digest,  {}};
-  const auto lay = [&](const fs::path& to) { unpack_source(archive, release.file, to); };
-  return make(workshop, source, lay, base);
+  LockedSource source{release.name, release.version, release.file, 0, release.digest, {}};
+  const SourceBuild::Lay lay = [&](LockedSource& told, const fs::path& to) {
+    const fs::path archive = fetch(release);
+    told.size_bytes = fs::file_size(archive);
+    unpack_source(archive, release.file, to);
+  };
+  return SourceBuild(place_, std::move(source), lay, base).run();
 }
 
 std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRequirement& wanted,
@@ -215,7 +93,12 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRe
   const bool is_path = wanted.address.kind == PackageAddress::Kind::path;
   const auto taken = [&]() -> std::optional<BuiltRelease> {
     require_promised(wanted, *kept);
-    return take_over(*kept, *before);
+    const Matched matched =
+        matched_with(tools_of(*kept, *before), wanted.name, place_.recipe, base.wheels);
+    if (is_stale(matched, base.wheels)) return std::nullopt;
+    auto again = take_over(*kept, *before);
+    if (again) again->matched = matched;
+    return again;
   };
   // A commit, and a file whose digest is known, are what they were; a path may lead to more now.
   if (stands && !is_path) {
@@ -238,9 +121,8 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRe
     conflict.hint = "choose a base like `debian:bookworm`, or put a wheel in its place";
     return conflict;
   }
-  const Activity activity(place_.progress, "build " + source.shown(), 0, "");
-  BuildWorkshop workshop(place_, base, source.shown(), source.subdirectory);
-  auto made = make(workshop, std::move(source), brought.lay, base);
+  const SourceBuild::Lay lay = [&](LockedSource&, const fs::path& to) { brought.lay(to); };
+  auto made = SourceBuild(place_, std::move(source), lay, base).run();
   if (const auto* built = std::get_if<BuiltRelease>(&made)) {
     require_promised(wanted, built->source);
   }
@@ -367,7 +249,10 @@ void ReleaseBuilder::rebuild(const LockedWheel& wheel, const Lock& lock) {
       return keep_wheel(place_.store, {brought.file, wheel.file, wheel.name, wheel.version}, lock);
     }
     const Activity activity(place_.progress, "build " + source->shown(), 0, "");
-    BuildWorkshop workshop(place_, lock, source->shown(), source->subdirectory);
+    BuildWorkshop workshop(
+        place_, lock,
+        BuildSubject{source->shown(), source->name, source->subdirectory,
+                     build_settings(place_.recipe.steering.build, source->name)});
     workshop.unpack(brought.lay);
     workshop.equip(tools_of(*source, lock), {});
     const fs::path path = workshop.wheel();

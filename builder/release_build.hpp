@@ -9,9 +9,6 @@
 
 namespace mlenv {
 
-/// What a build's tools are chosen by: the recipe's indexes, and none of its packages yet.
-Recipe recipe_of_tools(const Recipe& recipe);
-
 class ReleaseBuilder {
  public:
   explicit ReleaseBuilder(BuildPlace place) : place_(std::move(place)) {}
@@ -51,10 +48,6 @@ class ReleaseBuilder {
   DirectSource bring(const DirectRequirement& wanted, const LockedSource* kept, const Lock* before);
   DirectSource bring_again(const LockedSource& source) const;
   DirectSource file_again(const LockedSource& source, const Lock& lock);
-  std::variant<BuiltRelease, Conflict> make(BuildWorkshop& workshop, LockedSource source,
-                                            const std::function<void(const fs::path&)>& lay,
-                                            const Lock& base);
-
   BuildPlace place_;
 };
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "cli/run_steps.hpp"
 #include "cli/settings.hpp"
 #include "recipes/machine_config.hpp"
 #include "recipes/resolve/base_image.hpp"
@@ -91,6 +92,9 @@ ReleaseBuilder release_builder(Ui& ui, const Recipe& recipe, unsigned jobs) {
   BuildPlace place{recipe, ui.store(), ui.http(), cache_folder(), ui.progress(), jobs};
   place.vendor = vendor_folders(recipe);
   place.snapshots = snapshots_for(recipe);
+  RunOptions run = run_options(recipe, {});
+  place.lend = std::move(run.lend);
+  place.lent_at = std::move(run.lent_at);
   return ReleaseBuilder(std::move(place));
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "base/paths.hpp"
+#include "recipes/source_file.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -144,7 +145,7 @@ PackageAddress url_address(std::string_view text, std::string* name) {
   address.place = text;
   if (url.authority.empty() || (!address.is_wheel() && !address.is_archive())) {
     throw AddressFault{
-        "it leads to no wheel (.whl) and no source archive (.tar.gz); a repository is "
+        "it leads to no wheel (.whl) and no source archive (.tar.gz, .zip); a repository is "
         "written `git+https://…`"};
   }
   return address;
@@ -190,7 +191,7 @@ std::string PackageAddress::str() const {
 
 bool PackageAddress::is_archive() const {
   if (kind == AddressKind::git) return false;
-  return place.ends_with(".tar.gz");  // PEP 625
+  return is_source_file(place);
 }
 
 std::string PackageAddress::file() const {
@@ -235,7 +236,7 @@ bool is_bare_address(std::string_view text) {
     return text.substr(0, scheme).find_first_of("@ ") == std::string_view::npos;
   }
   if (text.find('@') != std::string_view::npos) return false;
-  return text.ends_with(".whl") || text.ends_with(".tar.gz");
+  return text.ends_with(".whl") || is_source_file(text);
 }
 
 std::string clean_address_path(std::string_view folder, std::string_view path) {

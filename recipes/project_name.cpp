@@ -2,6 +2,7 @@
 
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/source_file.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 #include "recipes/wheel_name.hpp"
@@ -60,9 +61,7 @@ std::optional<NamedRelease> parse_release_file(std::string_view file) {
   if (const auto wheel = parse_wheel_name(file)) {
     return NamedRelease{std::string(wheel->name), std::string(wheel->version)};
   }
-  constexpr std::string_view kSource = ".tar.gz";
-  if (!file.ends_with(kSource)) return std::nullopt;
-  file.remove_suffix(kSource.size());
+  file = without_source_ending(file);
   const std::size_t dash = file.rfind('-');
   if (dash == std::string_view::npos || dash + 1 == file.size()) return std::nullopt;
   NamedRelease release{std::string(file.substr(0, dash)), std::string(file.substr(dash + 1))};

@@ -294,10 +294,29 @@ WheelAnswer with_compiler(const WheelRequest& request, WheelAnswer answer, const
   return find(again);
 }
 
+std::string compiler_release(const std::vector<LockedWheel>& wheels) {
+  const auto read = locked_cuda(wheels);
+  const auto* cuda = std::get_if<std::optional<LockedCuda>>(&read);
+  if (cuda == nullptr || !*cuda || !wheels_hold_nvcc((*cuda)->release)) return {};
+  return (*cuda)->release;
+}
+
+std::vector<std::string> compiler_requirements(const std::string& release) {
+  return {fmt::format("cuda-toolkit[nvcc,cccl,cudart]=={}.*", release)};
+}
+
+std::vector<std::string> compiler_constraints(const std::string& release) {
+  return {fmt::format("nvidia-cuda-runtime=={}.*", release),
+          fmt::format("nvidia-cuda-nvcc=={}.*", release)};
+}
+
 void add_compiler(UvQuestion& question, const std::string& release) {
-  question.requirements.push_back(fmt::format("cuda-toolkit[nvcc,cccl,cudart]=={}.*", release));
-  question.constraints.push_back(fmt::format("nvidia-cuda-runtime=={}.*", release));
-  question.constraints.push_back(fmt::format("nvidia-cuda-nvcc=={}.*", release));
+  for (std::string& one : compiler_requirements(release)) {
+    question.requirements.push_back(std::move(one));
+  }
+  for (std::string& one : compiler_constraints(release)) {
+    question.constraints.push_back(std::move(one));
+  }
 }
 
 void describe_cuda(const Recipe& recipe, WheelResolution& resolution) {

@@ -18,6 +18,10 @@ std::optional<Conflict> demand_conflict(const WheelRequest& request, const Wheel
 /// With `libraries: {nvcc: true}`: the same wheels and the compiler of their CUDA release, where
 /// its packages hold one.
 WheelAnswer with_compiler(const WheelRequest& request, WheelAnswer answer, const FindWheels& find);
+/// The CUDA release of wheels whose compiler packages hold; empty: there is none.
+std::string compiler_release(const std::vector<LockedWheel>& wheels);
+std::vector<std::string> compiler_requirements(const std::string& release);
+std::vector<std::string> compiler_constraints(const std::string& release);
 /// The compiler and headers of a release, as `cuda-toolkit` groups them.
 void add_compiler(UvQuestion& question, const std::string& release);
 

@@ -93,7 +93,7 @@ fs::path find_direct_path(const DirectRequirement& wanted) {
   }
   throw wanted.mistake(fmt::format(
       "`{}` is {}", wanted.address.place,
-      file ? "no file" : "neither a folder nor a wheel (.whl) or source archive (.tar.gz)"));
+      file ? "no file" : "neither a folder nor a wheel (.whl) or source archive (.tar.gz, .zip)"));
 }
 
 bool is_file_of(const fs::path& path, const Digest& digest) {

@@ -24,6 +24,8 @@
 namespace mlenv {
 namespace {
 
+constexpr int kMostDirectRounds = 5;
+
 bool asks_for_wheels(const Request& request) {
   return !request.framework.empty() || !request.packages.empty() || !request.requirements.empty();
 }
@@ -301,8 +303,8 @@ class Resolver {
     request.previous = kept() != nullptr ? kept() : options_.sibling;
     request.moved = options_.moved;
     if (options_.build && !lock_.base) {
-      request.build = [this](const SourceRelease& release) {
-        return options_.build(release, lock_);
+      request.build = [this](const SourceRelease& release, const std::vector<LockedWheel>& image) {
+        return options_.build(release, base_for_builds(image));
       };
     }
     auto found = ask_for_wheels(request);
@@ -321,25 +323,69 @@ class Resolver {
     return std::nullopt;
   }
 
-  std::variant<BuiltRelease, Conflict> build_direct(const DirectRequirement& wanted) const {
+  Lock base_for_builds(const std::vector<LockedWheel>& image) const {
+    Lock base = lock_;
+    base.wheels = image;
+    if (kept() == nullptr) return base;
+    base.sources = kept()->sources;
+    base.build_wheels = kept()->build_wheels;
+    return base;
+  }
+
+  std::variant<BuiltRelease, Conflict> build_direct(const DirectRequirement& wanted,
+                                                    const std::vector<LockedWheel>& image) const {
     const bool moves = std::find(options_.moved.begin(), options_.moved.end(), wanted.name) !=
                        options_.moved.end();
-    auto answer = options_.build_direct(wanted, lock_, moves ? nullptr : kept());
+    auto answer = options_.build_direct(wanted, base_for_builds(image), moves ? nullptr : kept());
     if (auto* one = std::get_if<BuiltRelease>(&answer)) {
       one->path = named_wheel(options_.cache, one->wheel, one->path);
     }
     return answer;
   }
 
-  /// Packages by address first: uv is only told of wheels.
+  WheelAnswer ask_with(WheelRequest& request, const std::vector<BuiltRelease>& direct) const {
+    request.direct = &direct;
+    const fs::path uv = provide_uv(options_.cache, progress_);
+    return resolve_wheels(request, uv, http_, options_.cache, progress_);
+  }
+
+  /// What the image will have without the packages by address; empty: nothing goes together so.
+  std::vector<LockedWheel> image_without_direct(const WheelRequest& request) const {
+    WheelRequest asked = request;
+    const std::vector<BuiltRelease> none;
+    const WheelAnswer found = ask_with(asked, none);
+    const auto* resolution = std::get_if<WheelResolution>(&found);
+    return resolution == nullptr ? std::vector<LockedWheel>{} : resolution->wheels;
+  }
+
+  /// Packages by address first: uv is only told of wheels. Where such a build wants to know what
+  /// the image has, that is found without them, and built again where it comes out otherwise.
   WheelAnswer ask_for_wheels(WheelRequest& request) {
-    DirectSearch direct(recipe_, {lock_.python, std::string(machine_name(request.architecture))},
-                        [&](const DirectRequirement& wanted) { return build_direct(wanted); });
+    std::optional<std::vector<LockedWheel>> image;
+    for (int round = 1;; ++round) {
+      DirectSearch direct(recipe_, {lock_.python, std::string(machine_name(request.architecture))},
+                          [&](const DirectRequirement& wanted) {
+                            const bool wants = wants_image(recipe_, wanted.name);
+                            if (wants && !image) image = image_without_direct(request);
+                            return build_direct(wanted,
+                                                wants ? *image : std::vector<LockedWheel>{});
+                          });
+      WheelAnswer found = ask_with_direct(request, direct);
+      const auto* resolution = std::get_if<WheelResolution>(&found);
+      if (resolution == nullptr || round == kMostDirectRounds) return found;
+      const std::vector<BuiltRelease>& built = direct.built();
+      const bool stale = std::any_of(built.begin(), built.end(), [&](const BuiltRelease& one) {
+        return is_stale(one.matched, resolution->wheels);
+      });
+      if (!stale) return found;
+      image = resolution->wheels;
+    }
+  }
+
+  WheelAnswer ask_with_direct(WheelRequest& request, DirectSearch& direct) const {
     for (;;) {
       if (auto conflict = direct.build_needed()) return std::move(*conflict);
-      request.direct = &direct.built();
-      const fs::path uv = provide_uv(options_.cache, progress_);
-      auto found = resolve_wheels(request, uv, http_, options_.cache, progress_);
+      WheelAnswer found = ask_with(request, direct.built());
       const auto* conflict = std::get_if<Conflict>(&found);
       const bool more = conflict != nullptr ? direct.needs_more(*conflict)
                                             : direct.needs_more(std::get<WheelResolution>(found));

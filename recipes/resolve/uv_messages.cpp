@@ -109,6 +109,15 @@ Conflict conflict_from(const std::string& text) {
     conflict.hint = "mlenv installs wheels only: choose a version that has one for this Python";
   } else if (says(text, "authentication") || says(text, "401") || says(text, "403")) {
     conflict.hint = "log in to the index with `uv auth login`, or in `~/.netrc`";
+  } else if (says(text, "non-PEP 625-compliant")) {
+    static const std::regex old("([A-Za-z0-9._-]+)==([^ ]+) has a non-PEP 625-compliant");
+    conflict.hint =
+        std::regex_search(text, found, old)
+            ? fmt::format(
+                  "uv takes `.tar.gz` and `.zip` from an index alone: name the file by its "
+                  "address, as in `{0} @ https://…/{0}-{1}.tar.bz2`",
+                  found[1].str(), found[2].str())
+            : "uv takes `.tar.gz` and `.zip` from an index alone: name the file by its address";
   } else {
     conflict.hint = "loosen one of the versions named above";
   }

@@ -95,7 +95,12 @@ class WheelResolver {
       leave_wheels_out(found);
       put_built_wheels(found);
       const PylockPackage* bare = without_wheel(found);
-      if (bare == nullptr) return std::move(found);
+      if (bare == nullptr) {
+        const BuiltRelease* stale = stale_among(found);
+        if (stale == nullptr) return std::move(found);
+        if (auto conflict = build_again(*stale, found)) return std::move(*conflict);
+        continue;
+      }
       const NeedsBuild missing{bare->name, bare->version};
       if (steps_.prefers_wheel(missing.name)) continue;
       if (!request_.build) return no_wheel(missing, ask_for_wheels_only());
@@ -255,14 +260,81 @@ class WheelResolver {
     const auto source = locate_source(wanted.name, wanted.version, request_, uv_, cache_);
     if (!source) return no_wheel(wanted, ask_for_wheels_only());
     require_promised(*source, request_.recipe->listed);
-    auto answer = request_.build(*source);
+    auto answer = request_.build(*source, image_beside(wanted));
     if (auto* conflict = std::get_if<Conflict>(&answer)) {
       const auto lines = requirement_lines(*request_.recipe, wanted.name);
       conflict->facts.insert(conflict->facts.begin(), lines.begin(), lines.end());
       return std::move(*conflict);
     }
     built_.push_back(std::get<BuiltRelease>(std::move(answer)));
+    releases_.push_back(*source);
     question_.known.push_back(built_.back().metadata);
+    return std::nullopt;
+  }
+
+  /// Those that have one.
+  std::vector<LockedWheel> wheels_of(const PylockPackages& packages) const {
+    std::vector<LockedWheel> wheels;
+    for (const PylockPackage& one : packages) {
+      const auto best = tags_.best(file_names(one));
+      if (!best || !one.wheels[*best].digest) continue;
+      const PylockWheel& wheel = one.wheels[*best];
+      wheels.push_back(
+          {one.name, one.version, wheel.file, wheel.size_bytes.value_or(0), *wheel.digest, false});
+    }
+    return wheels;
+  }
+
+  /// What the image will have, for a build that wants to know: what needs building counts as if it
+  /// needed nothing, until it is built. Empty where nothing goes together so.
+  std::vector<LockedWheel> image_beside(const NeedsBuild& wanted) const {
+    if (!wants_image(*request_.recipe, wanted.name)) return {};
+    UvQuestion question = question_;
+    question.known.push_back({wanted.name, wanted.version, {}, {}, {}});
+    bool has_compiler = !request_.compiler.empty() || !request_.recipe->compiler;
+    for (int round = 0; round < kMostRounds; ++round) {
+      UvAnswer answer = ask(question);
+      if (const auto* other = std::get_if<NeedsBuild>(&answer)) {
+        question.known.push_back({other->name, other->version, {}, {}, {}});
+        continue;
+      }
+      auto* found = std::get_if<PylockPackages>(&answer);
+      if (found == nullptr) return {};
+      leave_wheels_out(*found);
+      put_built_wheels(*found);
+      std::vector<LockedWheel> wheels = wheels_of(*found);
+      const std::string release = has_compiler ? std::string{} : compiler_release(wheels);
+      if (release.empty()) return wheels;
+      add_compiler(question, release);
+      question.preferences = std::move(wheels);
+      has_compiler = true;
+    }
+    return {};
+  }
+
+  /// Of an answer; nullptr: each was built with what the image has.
+  const BuiltRelease* stale_among(const PylockPackages& found) const {
+    const std::vector<LockedWheel> image = wheels_of(found);
+    const auto stale = std::find_if(built_.begin(), built_.end(), [&](const BuiltRelease& one) {
+      const PylockPackage* package = find_pylock_package(found, one.wheel.name);
+      return package != nullptr && is_same_version(one.wheel.version, package->version) &&
+             is_stale(one.matched, image);
+    });
+    return stale == built_.end() ? nullptr : &*stale;
+  }
+
+  /// The answer holds other versions than those that it was built with.
+  std::optional<Conflict> build_again(const BuiltRelease& stale, const PylockPackages& found) {
+    const auto place = &stale - built_.data();
+    auto answer = request_.build(releases_.at(static_cast<std::size_t>(place)), wheels_of(found));
+    if (auto* conflict = std::get_if<Conflict>(&answer)) return std::move(*conflict);
+    BuiltRelease& built = built_.at(static_cast<std::size_t>(place));
+    built = std::get<BuiltRelease>(std::move(answer));
+    for (ReleaseMetadata& one : question_.known) {
+      if (one.name == built.metadata.name && one.version == built.metadata.version) {
+        one = built.metadata;
+      }
+    }
     return std::nullopt;
   }
 
@@ -348,6 +420,7 @@ class WheelResolver {
   SteeredSteps steps_{request_.recipe->steering, question_};
   bool leaves_extra_ = false;  ///< an address that an extra may call for is not in the question
   std::vector<BuiltRelease> built_;
+  std::vector<SourceRelease> releases_;  ///< of those, in their order
 };
 
 /// The best wheel of each package; its size is 0 where the index does not tell it.

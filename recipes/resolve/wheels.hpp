@@ -31,8 +31,11 @@ struct WheelRequest {
   /// `kept`, found without it, go before those of `previous`.
   std::string compiler{};
   std::vector<LockedWheel> kept{};
-  /// Builds what has no wheel; null: that is a Conflict.
-  std::function<std::variant<BuiltRelease, Conflict>(const SourceRelease&)> build = nullptr;
+  /// Builds what has no wheel; null: that is a Conflict. `image`: what the image will have, where
+  /// the build wants to know it.
+  std::function<std::variant<BuiltRelease, Conflict>(const SourceRelease&,
+                                                     const std::vector<LockedWheel>& image)>
+      build = nullptr;
   /// Wheels of what the recipe names by its address; may be null where it names nothing so.
   const std::vector<BuiltRelease>* direct = nullptr;
 };

@@ -82,7 +82,7 @@ note "a build that fails"
 recipe_of broken 'broken'
 refused 1 'the compiler is on strike' "$MLENV" lock broken.yaml
 failing_with build-failed "$MLENV" --json lock broken.yaml
-ln -s own.py src/linked-1/link
+ln -s /etc/passwd src/linked-1/link
 tar -C src -czf index/linked/linked-1.tar.gz linked-1
 link_to_source linked
 recipe_of linked 'linked'

@@ -1,0 +1,291 @@
+#include "builder/build_hint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <initializer_list>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "builder/build_hint_parts.hpp"
+#include "builder/debian_files.hpp"
+#include "recipes/compat/cuda_releases.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace hints {
+namespace {
+
+Hint network(const FailedBuild& build) {
+  if (build.network) return std::nullopt;
+  const bool asked =
+      says_any(build, {"Temporary failure in name resolution", "Name or service not known",
+                       "Network is unreachable", "Could not resolve host",
+                       "Failed to establish a new connection", "[Errno 101]", "[Errno -2]",
+                       "[Errno -3]", "urlopen error", "getaddrinfo failed", "dns error",
+                       "failed to download from", "Could not resolve hostname", "ENOTFOUND",
+                       "EAI_AGAIN", "offline mode", "network was disabled"});
+  const bool pip = says_any(build, {"No matching distribution found for",
+                                    "Could not find a version that satisfies the requirement"});
+  if (!asked && !pip) return std::nullopt;
+  std::string hint =
+      "builds have no network, and this one asks for it: `build: {network: true}` gives it the "
+      "machine's";
+  if (pip) {
+    const std::string_view wanted =
+        last_between(build.said, "No matching distribution found for ", " \n\r");
+    if (!wanted.empty()) {
+      hint += fmt::format("; or, if it installs `{0}` to build with it, {1}", wanted,
+                          requiring(build, fmt::format("\"{}\"", wanted)));
+    }
+  }
+  return hint;
+}
+
+std::string_view skipped_by(const FailedBuild& build, std::string_view& value) {
+  struct Skip {
+    std::string_view package;
+    std::string_view name;
+    std::string_view value;
+  };
+  constexpr auto kSkips = std::to_array<Skip>({
+      {"flash-attn", "FLASH_ATTENTION_SKIP_CUDA_BUILD", "TRUE"},
+      {"deepspeed", "DS_BUILD_OPS", "0"},
+      {"causal-conv1d", "CAUSAL_CONV1D_SKIP_CUDA_BUILD", "TRUE"},
+      {"mamba-ssm", "MAMBA_SKIP_CUDA_BUILD", "TRUE"},
+  });
+  for (const Skip& one : kSkips) {
+    if (one.package != build.package) continue;
+    value = one.value;
+    return one.name;
+  }
+  return {};
+}
+
+Hint cuda_compiler(const FailedBuild& build) {
+  if (!says_any(build, {"CUDA_HOME", "nvcc", "CUDA_PATH",
+                        "cuda.h:", "cuda_runtime.h:", "cuda_runtime_api.h:", "cublas_v2.h:",
+                        "cusparse.h:", "cudnn.h:", "Could NOT find CUDA", "No CUDA toolset found",
+                        "CMAKE_CUDA_COMPILER", "CUDA_TOOLKIT_ROOT_DIR"})) {
+    return std::nullopt;
+  }
+  std::string hint;
+  if (!build.cuda.empty() && wheels_hold_nvcc(build.cuda)) {
+    hint =
+        "it needs CUDA's compiler: `libraries: {nvcc: true}` gives it to the image and to builds";
+  } else {
+    const std::string release = build.cuda.empty() ? "11 and 12" : version_prefix(build.cuda, 1);
+    hint = fmt::format(
+        "it needs CUDA's compiler, which the Python packages of CUDA {} do not hold: take a wheel "
+        "that its project offers (`find-links`), `system: [nvidia-cuda-toolkit]` of Debian's "
+        "non-free, or with a framework for CUDA 13 `libraries: {{nvcc: true}}`",
+        release);
+  }
+  std::string_view value;
+  const std::string_view name = skipped_by(build, value);
+  if (!name.empty()) hint += "; or build it without: " + with_variable(build, name, value);
+  return hint;
+}
+
+Hint header(const FailedBuild& build) {
+  std::string_view name = last_between(build.said, "fatal error: ", ":\n");
+  const bool clang = name.starts_with('\'');
+  if (clang) name = name.substr(1, name.find('\'', 1) - 1);
+  if (name.empty() || name.find(' ') != std::string_view::npos) return std::nullopt;
+  if (!clang && !says(build, fmt::format("{}: No such file", name))) return std::nullopt;
+  for (const std::string_view own : {"numpy", "torch", "pybind11"}) {
+    if (!name.starts_with(fmt::format("{}/", own))) continue;
+    return fmt::format("the header `{}` comes with {}: {}", name, own, requiring(build, own));
+  }
+  const std::string_view package = package_of_header(name);
+  if (package == "python3-dev") {
+    return fmt::format("it compiles against Python: {}", on_system("build-essential, python3-dev"));
+  }
+  if (!package.empty()) {
+    return fmt::format("the header `{}` is in a Debian package: {}", name,
+                       on_system(fmt::format("{}", package)));
+  }
+  return fmt::format(
+      "the header `{}` is missing: name the Debian package that has it under `system` "
+      "(`apt-file search {}` finds it)",
+      name, name);
+}
+
+/// What compiles against a library needs a compiler, too.
+std::string with_compiler(const FailedBuild& build, const std::string& packages) {
+  return build.compiler ? packages : "build-essential, python3-dev, " + packages;
+}
+
+Hint rust(const FailedBuild& build) {
+  if (says_any(build, {"requires rustc", "rustc version", "is not supported by the following",
+                       "lock file version", "edition2024", "newer version of Cargo"}) &&
+      says_any(build, {"rustc", "argo"})) {
+    return "it needs a newer Rust than the base has: a newer `base` (`debian:trixie`), or "
+           "`system: [cargo-web, rustc-web]` on bookworm, with `build: {network: true}` for crates";
+  }
+  if (!says_any(build, {"can't find Rust compiler", "Rust toolchain", "rust compiler",
+                        "Rust compiler", "`rustc`", "'rustc'", "'cargo'", "`cargo`", "Cargo, the",
+                        "cargo: not found", "rustup"})) {
+    return std::nullopt;
+  }
+  return "it needs Rust: `system: [cargo]`, and, as cargo fetches crates, `build: {network: true}`";
+}
+
+bool is_in_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '+' ||
+         c == '.';
+}
+
+/// Whether the output has it in one of the ways in which shells, Python and build tools say that a
+/// program is not there.
+bool lacks_program(const FailedBuild& build, std::string_view name) {
+  constexpr auto kWays =
+      std::to_array<std::string_view>({"No such file or directory: '{}'",
+                                       "command '{}' failed: No such file",
+                                       "unable to execute '{}'",
+                                       "{}: not found",
+                                       "{}: command not found",
+                                       "'{}' not found",
+                                       "`{}' not found",
+                                       "`{}` not found",
+                                       "\"{}\" not found",
+                                       "{} not found",
+                                       "{} executable not found",
+                                       "Could not find {}",
+                                       "could not find {}",
+                                       "Cannot find {}",
+                                       "Cannot find '{}'",
+                                       "cannot find '{}'",
+                                       "Could not find '{}'",
+                                       "could not find '{}'",
+                                       "cannot find {}",
+                                       "Could NOT find {}",
+                                       "failed to execute {}",
+                                       "No {} found",
+                                       "{} is not installed",
+                                       "program '{}'",
+                                       "linker `{}`",
+                                       "{} is required",
+                                       "Program {} found: NO",
+                                       "command '/usr/bin/{}' failed: No such file"});
+  for (const std::string_view way : kWays) {
+    const std::string text = fmt::format(fmt::runtime(way), name);
+    for (std::size_t at = build.said.find(text); at != std::string_view::npos;
+         at = build.said.find(text, at + 1)) {
+      const std::size_t name_at = at + way.find('{');
+      const char before = name_at == 0 ? ' ' : build.said[name_at - 1];
+      const std::size_t end = name_at + name.size();
+      const char after = end < build.said.size() ? build.said[end] : ' ';
+      if (!is_in_word(before) && (after == '.' || !is_in_word(after))) return true;
+    }
+  }
+  return false;
+}
+
+/// `, libcairo2-dev`: of what a build would have asked pkg-config.
+std::string asked_module(const FailedBuild& build) {
+  std::string_view name = last_between(build.said, "--exists ", " '\n");
+  if (name.empty()) name = last_between(build.said, "'--exists', '", " '");
+  const std::string_view package = package_of_module(name);
+  return package.empty() ? std::string{} : fmt::format(", {}", package);
+}
+
+Hint build_program(const FailedBuild& build) {
+  if (lacks_program(build, "cmake") || lacks_program(build, "CMake")) {
+    return "it needs CMake: " + requiring(build, "cmake, ninja");
+  }
+  if (lacks_program(build, "ninja")) return "it needs ninja: " + requiring(build, "ninja");
+  if (lacks_program(build, "cython")) return "it needs Cython: " + requiring(build, "Cython");
+  for (const std::string_view name :
+       {"mpicc",       "mpicxx",      "mpic++",       "mpirun",      "pg_config",   "mysql_config",
+        "curl-config", "xml2-config", "xslt-config",  "gdal-config", "geos-config", "krb5-config",
+        "nc-config",   "sdl2-config", "mecab-config", "swig",        "gfortran",    "f77",
+        "f95",         "git",         "pkg-config",   "protoc",      "autoreconf",  "autoconf",
+        "automake",    "libtoolize",  "libtool",      "bison",       "flex",        "node",
+        "npm",         "go",          "javac",        "java",        "clang++",     "clang",
+        "patch",       "unzip"}) {
+    if (!lacks_program(build, name)) continue;
+    std::string packages{package_of_program(name)};
+    if (name == "pkg-config") packages += asked_module(build);
+    return fmt::format("it runs `{}`, which is in a Debian package: {}", name,
+                       on_system(with_compiler(build, packages)));
+  }
+  if (lacks_program(build, "llvm-config") || says(build, "llvm-config")) {
+    return "it needs LLVM's files of one release: `system: [llvm-14-dev]` or the one that it "
+           "names; mostly a version with a wheel for this Python is meant";
+  }
+  return std::nullopt;
+}
+
+Hint fortran(const FailedBuild& build) {
+  if (!says_any(build, {"no Fortran compiler", "No Fortran compiler", "Fortran compiler not found",
+                        "CMAKE_Fortran_COMPILER", "['gfortran'], ['flang']"})) {
+    return std::nullopt;
+  }
+  return "it needs a Fortran compiler: " + on_system("build-essential, gfortran");
+}
+
+Hint compiler(const FailedBuild& build) {
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"gcc", "g++", "cc", "c++", "make", "ld", "x86_64-linux-gnu-gcc", "x86_64-linux-gnu-g++",
+       "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++"});
+  const bool missing =
+      std::any_of(kNames.begin(), kNames.end(),
+                  [&](std::string_view name) { return lacks_program(build, name); }) ||
+      says_any(build, {"CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "Unknown compiler(s)",
+                       "Unsupported compiler -- at least", "no acceptable C compiler",
+                       "C compiler cannot create executables", "CMAKE_MAKE_PROGRAM"});
+  if (!missing) return std::nullopt;
+  return "it needs a compiler: " + on_system("build-essential, python3-dev");
+}
+
+Hint pkg_config_module(const FailedBuild& build) {
+  std::string_view name = last_between(build.said, "No package '", "'");
+  if (name.empty()) {
+    const std::string_view line = last_between(build.said, "Package ", " \n");
+    if (says(build, fmt::format("Package {} was not found in the pkg-config", line))) name = line;
+  }
+  if (name.empty()) {
+    const std::string_view line = last_between(build.said, "Dependency \"", "\"");
+    if (says(build, "not found, tried pkgconfig")) name = line;
+  }
+  if (name.empty()) return std::nullopt;
+  const std::string_view package = package_of_module(name);
+  if (!package.empty()) {
+    return fmt::format("the library `{}` is in a Debian package: {}", name,
+                       on_system(with_compiler(build, fmt::format("pkg-config, {}", package))));
+  }
+  return fmt::format(
+      "the library `{0}` is missing: name the Debian package with `{0}.pc` under `system`", name);
+}
+
+Hint library(const FailedBuild& build) {
+  const std::string_view name = last_between(build.said, "cannot find -l", ": \n\r");
+  if (name.empty()) return std::nullopt;
+  const std::string_view package = package_of_library(name);
+  if (!package.empty()) {
+    return fmt::format("the library `{}` is in a Debian package: {}", name, on_system(package));
+  }
+  return fmt::format(
+      "the library `{}` is missing: name the Debian package with `lib{}.so` under `system`", name,
+      name);
+}
+
+}  // namespace
+}  // namespace hints
+
+std::string build_hint(const FailedBuild& build) {
+  using namespace hints;
+  for (const auto find : {of_python, network, cuda_compiler, header, rust, fortran,
+                          pkg_config_module, build_program, compiler, library}) {
+    if (Hint hint = find(build)) return *std::move(hint);
+  }
+  return fmt::format(
+      "a compiler or headers that it needs can be added under `system`, as in "
+      "`[build-essential, python3-dev]`; packages that it uses and does not declare as in {}",
+      requiring(build, "numpy"));
+}
+
+}  // namespace mlenv

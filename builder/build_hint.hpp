@@ -1,0 +1,22 @@
+#pragma once
+// What a build that failed wanted, by what it said, and the line of a recipe that gives it that.
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mlenv {
+
+struct FailedBuild {
+  std::string package;             ///< normalised; empty: not known
+  std::string_view said;           ///< the end of its output
+  std::string python;              ///< `3.11`
+  std::string cuda;                ///< release that the image carries; empty: none, or not known
+  std::vector<std::string> tools;  ///< normalised names of what was in its environment
+  bool compiler = true;     ///< whether the base has one
+  bool network = false;            ///< whether it had one
+};
+
+/// One hint, of the cause that is named most exactly; where none is known, what helps often.
+std::string build_hint(const FailedBuild& build);
+
+}  // namespace mlenv

@@ -1,0 +1,51 @@
+#include "builder/build_hint_parts.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace mlenv::hints {
+namespace {
+
+std::string named(const FailedBuild& build) {
+  return build.package.empty() ? "NAME" : build.package;
+}
+
+}  // namespace
+
+bool says(const FailedBuild& build, std::string_view text) {
+  return build.said.find(text) != std::string_view::npos;
+}
+
+bool says_any(const FailedBuild& build, std::initializer_list<std::string_view> texts) {
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](std::string_view text) { return says(build, text); });
+}
+
+bool has_tool(const FailedBuild& build, std::string_view name) {
+  return std::find(build.tools.begin(), build.tools.end(), name) != build.tools.end();
+}
+
+std::string requiring(const FailedBuild& build, std::string_view what) {
+  return fmt::format("`build: {{requires: {{{}: [{}]}}}}`", named(build), what);
+}
+
+std::string constrained(std::string_view what) {
+  return fmt::format("`build: {{constraints: [\"{}\"]}}`", what);
+}
+
+std::string with_variable(const FailedBuild& build, std::string_view name, std::string_view value) {
+  return fmt::format("`build: {{env: {{{}: {{{}: \"{}\"}}}}}}`", named(build), name, value);
+}
+
+std::string on_system(std::string_view packages) { return fmt::format("`system: [{}]`", packages); }
+
+std::string_view last_between(std::string_view text, std::string_view before,
+                              std::string_view ends) {
+  const std::size_t at = text.rfind(before);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + before.size());
+  return text.substr(0, std::min(text.find_first_of(ends), text.size()));
+}
+
+}  // namespace mlenv::hints

@@ -1,0 +1,156 @@
+#include <array>
+
+#include <fmt/core.h>
+
+#include "builder/build_hint_parts.hpp"
+#include "builder/module_distributions.hpp"
+
+namespace mlenv::hints {
+namespace {
+
+Hint git_version(const FailedBuild& build) {
+  if (!says(build, "unable to detect version")) return std::nullopt;
+  return "its version comes from git, and a build sees no `.git`: give its setuptools-scm a "
+         "`fallback_version`, or write the version down";
+}
+
+/// What newer releases of build tools no longer take.
+Hint older_tool(const FailedBuild& build) {
+  struct Complaint {
+    std::string_view said;
+    std::string_view what;
+    std::string_view constraint;
+  };
+  constexpr auto kComplaints = std::to_array<Complaint>({
+      {"use_2to3 is invalid", "`use_2to3` went with setuptools 58", "setuptools<58"},
+      {"'extras_require' must be a dictionary",
+       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
+      {"'install_requires' must be a string",
+       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
+      {"'python_requires' must be a string",
+       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
+      {"'tests_require' must be a string",
+       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
+      {"packaging.version.InvalidVersion",
+       "its version is none by PEP 440, which setuptools asks since 66", "setuptools<66"},
+      {"extern.packaging.version.InvalidVersion",
+       "its version is none by PEP 440, which setuptools asks since 66", "setuptools<66"},
+      {"packaging.requirements.InvalidRequirement",
+       "its requirements are none by PEP 508, which wheel asks since 0.40", "wheel<0.40"},
+      {"No module named 'pkg_resources'", "`pkg_resources` went with setuptools 82",
+       "setuptools<81"},
+      {"from 'pkg_resources'", "it takes from `pkg_resources` what that no longer has",
+       "setuptools<70"},
+      {"module 'pkg_resources' has no attribute",
+       "it takes from `pkg_resources` what that no longer has", "setuptools<70"},
+      {"argument 'dry_run'", "distutils' `dry_run` went with setuptools 81", "setuptools<81"},
+      {"attribute 'dry_run'", "distutils' `dry_run` went with setuptools 81", "setuptools<81"},
+      {"No module named 'setuptools.command.test'", "`setup.py test` went with setuptools 72",
+       "setuptools<72"},
+      {"No module named 'distutils.msvccompiler'",
+       "`distutils.msvccompiler` went with setuptools 74", "setuptools<74"},
+      {"cannot import name 'msvccompiler'", "`distutils.msvccompiler` went with setuptools 74",
+       "setuptools<74"},
+      {"from 'setuptools.command.", "it takes from setuptools what that no longer has",
+       "setuptools<72"},
+      {"No module named 'setuptools._distutils", "it takes from setuptools what is its own matter",
+       "setuptools<60"},
+      {"No module named 'wheel.bdist_wheel'", "`wheel.bdist_wheel` went with wheel 0.46",
+       "wheel<0.46"},
+  });
+  for (const Complaint& one : kComplaints) {
+    if (!says(build, one.said)) continue;
+    const std::string_view tool = one.constraint.substr(0, one.constraint.find('<'));
+    if (!build.tools.empty() && !has_tool(build, tool)) {
+      return fmt::format("{}: {}", one.what,
+                         requiring(build, fmt::format("\"{}\"", one.constraint)));
+    }
+    return fmt::format("{}: {}", one.what, constrained(one.constraint));
+  }
+  return std::nullopt;
+}
+
+/// setuptools' own distutils against Debian's changes of Python's.
+Hint install_layout(const FailedBuild& build) {
+  if (!says(build, "install_layout")) return std::nullopt;
+  return "that setuptools does not go with Debian's Python: " +
+         with_variable(build, "SETUPTOOLS_USE_DISTUTILS", "stdlib") + ", or a newer setuptools";
+}
+
+Hint python_2(const FailedBuild& build) {
+  if (!says_any(build, {"Missing parentheses in call to 'print'", "except Exception, ",
+                        "No module named 'ConfigParser'", "No module named 'urllib2'",
+                        "No module named '__builtin__'", "name 'execfile' is not defined"})) {
+    return std::nullopt;
+  }
+  return "it was written for Python 2: choose a newer version of it, or leave it out";
+}
+
+Hint other_python(const FailedBuild& build) {
+  if (!says_any(build, {"Cannot install on Python version", "only supports Python",
+                        "Unsupported Python version", "unsupported Python version",
+                        "Python version is not supported"})) {
+    return std::nullopt;
+  }
+  return "it is for other Pythons than this one: choose another version of it, or another `python`";
+}
+
+/// A package of a name that people mistake for another's.
+Hint placeholder(const FailedBuild& build) {
+  if (!says(build, "SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL")) return std::nullopt;
+  return "write `scikit-learn`, of which `sklearn` is but the module; where another package asks "
+         "for it, " +
+         with_variable(build, "SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL", "True");
+}
+
+/// Names in quotes, as Python says them; of several the last.
+std::string missing_module(const FailedBuild& build) {
+  for (const std::string_view quote : {"'", "\""}) {
+    const std::string before = fmt::format("No module named {}", quote);
+    const std::string_view name = last_between(build.said, before, quote);
+    if (!name.empty()) return std::string(name);
+  }
+  return std::string(last_between(build.said, "No module named ", " \n\r"));
+}
+
+Hint undeclared_module(const FailedBuild& build) {
+  const std::string module = missing_module(build);
+  if (module.empty()) return std::nullopt;
+  if (module.starts_with("numpy.distutils") && has_tool(build, "numpy")) {
+    return "`numpy.distutils` went with Python 3.12: choose a newer version of it, or an older "
+           "`python`";
+  }
+  if (module == "distutils" || module.starts_with("distutils.")) {
+    return fmt::format("Python 3.12 has no `distutils`, setuptools brings one: {}",
+                       requiring(build, "setuptools"));
+  }
+  if (module == "tkinter" || module == "_tkinter") {
+    return "Debian keeps `tkinter` apart: " + on_system("python3-tk");
+  }
+  const std::string_view dropped = dropped_from_python(module);
+  if (!dropped.empty()) {
+    return fmt::format(
+        "Python {} has no `{}` any more: choose a newer version of it, or an older `python`",
+        dropped, module);
+  }
+  const std::string_view distribution = distribution_of_module(module);
+  if (!distribution.empty()) {
+    return fmt::format("its build uses `{}` and does not declare it: {}", module,
+                       requiring(build, distribution));
+  }
+  return fmt::format(
+      "its build uses `{}` and does not declare it: name the package that has it, as in {}", module,
+      requiring(build, "numpy"));
+}
+
+}  // namespace
+
+Hint of_python(const FailedBuild& build) {
+  for (const auto find : {git_version, placeholder, older_tool, install_layout, python_2,
+                          other_python, undeclared_module}) {
+    if (Hint hint = find(build)) return hint;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mlenv::hints

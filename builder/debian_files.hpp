@@ -1,0 +1,17 @@
+#pragma once
+// Which Debian package has what builds of Python packages miss. After Debian's own lists of
+// contents (bookworm; trixie and Ubuntu have the same names unless told); well-known ones alone.
+#include <string_view>
+
+namespace mlenv {
+
+/// `openssl/ssl.h` → `libssl-dev`; empty: not known.
+std::string_view package_of_header(std::string_view header);
+/// What `pkg-config` asks for: `libffi` → `libffi-dev`.
+std::string_view package_of_module(std::string_view module);
+/// `pg_config` → `libpq-dev`.
+std::string_view package_of_program(std::string_view program);
+/// What a linker asks for: `-lssl`, as `ssl` → `libssl-dev`.
+std::string_view package_of_library(std::string_view library);
+
+}  // namespace mlenv
