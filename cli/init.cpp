@@ -91,15 +91,19 @@ void write_draft(const InitWords& options, const std::string& text) {
   write_answer_file(options.recipe, text);
 }
 
+nlohmann::json told_json(const std::vector<LeftOut>& all) {
+  nlohmann::json told = nlohmann::json::array();
+  for (const LeftOut& one : all) {
+    told.push_back({{"file", one.place.file},
+                    {"line", one.place.line > 0 ? nlohmann::json(one.place.line) : nullptr},
+                    {"text", one.text},
+                    {"why", one.why}});
+  }
+  return told;
+}
+
 void answer_draft_json(const InitWords& options, const Draft& draft, const HostFacts& host,
                        const Ui& ui) {
-  nlohmann::json left_out = nlohmann::json::array();
-  for (const LeftOut& one : draft.left_out) {
-    left_out.push_back({{"file", one.place.file},
-                        {"line", one.place.line > 0 ? nlohmann::json(one.place.line) : nullptr},
-                        {"text", one.text},
-                        {"why", one.why}});
-  }
   ui.answer(canonical({{"schema", "mlenv.init/1"},
                        {"recipe", options.recipe},
                        {"from", text_or_null(draft.source)},
@@ -109,7 +113,8 @@ void answer_draft_json(const InitWords& options, const Draft& draft, const HostF
                        {"framework", text_or_null(draft.framework)},
                        {"cuda", text_or_null(draft.cuda)},
                        {"driver", text_or_null(host.nvidia_driver)},
-                       {"left_out", std::move(left_out)}}));
+                       {"left_out", told_json(draft.left_out)},
+                       {"notes", told_json(draft.notes)}}));
 }
 
 /// Files that other tools describe environments with, where the person named none.
@@ -149,6 +154,7 @@ int init_command(const InitWords& options, const Ui& ui) {
     answer_draft_json(options, draft, host, ui);
     return 0;
   }
+  for (const LeftOut& one : draft.notes) ui.say("note: " + sentence(one));
   for (const LeftOut& one : draft.left_out) ui.say("not carried over: " + sentence(one));
   if (options.from.empty() && options.framework.empty()) tell_of_others(options, ui);
   ui.answer(options.recipe);

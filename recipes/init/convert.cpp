@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/init/conda_packages.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/text.hpp"
@@ -27,8 +28,7 @@ std::string source_text(const fs::path& path) {
   if (fs::exists(path, unknown) && mlenv::file_size(path) > kMostSourceBytes) {
     throw not_readable(path, "is larger than 4 MiB, which no list of packages is");
   }
-  std::string text = read_small_file(path, size_limit::kConverted);
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  std::string text = decoded_text(read_small_file(path, size_limit::kConverted));
   const std::size_t fault = utf8_fault(text);
   if (fault != std::string::npos || text.find('\0') != std::string::npos) {
     throw not_readable(path, "is not UTF-8 text");
@@ -83,7 +83,11 @@ Draft convert(const fs::path& path, const fs::path& folder) {
   conversion.draft.source = source.shown;
   switch (*format) {
     case SourceFormat::requirements:
-      conversion.requirements(path, source.shown, source.text);
+      if (is_conda_list(source.text)) {
+        convert_conda_list(source.shown, source.text, conversion);
+      } else {
+        conversion.requirements(path, source.shown, source.text);
+      }
       break;
     case SourceFormat::conda:
       convert_conda(source, conversion);

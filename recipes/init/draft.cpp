@@ -134,6 +134,34 @@ void write_run(Writer& writer, const Draft& draft) {
   for (const DraftStep& step : draft.run) write_step(writer, step);
 }
 
+/// A list of names goes on in lines of its own.
+std::string told_text(std::string_view text) {
+  std::string out;
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (width > 0 && width + end > kCommentWidth - 20) {
+      out += "\n#     ";
+      width = 0;
+    } else if (width > 0) {
+      out += ' ';
+    }
+    out += text.substr(0, end);
+    width += end + 1;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+void write_told(Writer& writer, const std::vector<LeftOut>& all) {
+  for (const LeftOut& one : all) {
+    const bool list = one.text.size() > kShownBytes && one.text.find(", ") != std::string::npos;
+    writer.text += fmt::format("#   {}:{}: {}\n", shown_text(one.place.file), one.place.line,
+                               list ? told_text(one.text) : one.text);
+    writer.text += fmt::format("#     {}\n", one.why);
+  }
+}
+
 void write_head(Writer& writer, const Draft& draft, std::string_view file) {
   writer.text += fmt::format(
       "# What this environment holds. `mlenv lock` says which bytes that is, `mlenv build` makes "
@@ -259,13 +287,13 @@ std::string render_draft(const Draft& draft, std::string_view file) {
   write_head(writer, draft, file);
   write_python(writer, draft);
   write_rest(writer, draft);
+  if (!draft.notes.empty()) {
+    writer.text += "\n# To look at:\n";
+    write_told(writer, draft.notes);
+  }
   if (!draft.left_out.empty()) {
     writer.text += fmt::format("\n# Not carried over from {}:\n", shown_text(draft.source));
-    for (const LeftOut& left_out : draft.left_out) {
-      writer.text += fmt::format("#   {}:{}: {}\n", shown_text(left_out.place.file),
-                                 left_out.place.line, left_out.text);
-      writer.text += fmt::format("#     {}\n", left_out.why);
-    }
+    write_told(writer, draft.left_out);
   }
   return writer.text;
 }

@@ -49,9 +49,10 @@ struct Draft {
   std::string base_note;  ///< sentences for comments above the keys
   std::string cuda_note;
   std::vector<LeftOut> left_out;
+  std::vector<LeftOut> notes;  ///< carried over, in a way that a person is to look at
 };
 
-/// `Dockerfile:12: RUN make: why`
+/// `Dockerfile:12: RUN make: why`; of a note the same.
 std::string sentence(const LeftOut& left_out);
 
 /// The recipe's text. Reads back (`parse_recipe`) as what the draft says; what was left out stands
