@@ -81,7 +81,11 @@ bool CondaPackages::is_of_cuda(const SourcePlace& place, const std::string& text
   constexpr std::array<std::string_view, 5> kReleases = {"cudatoolkit", "pytorch-cuda",
                                                          "cuda-version", "cuda-toolkit", "cuda"};
   if (is_among(kReleases, spec.name)) {
-    if (spec.number().empty()) {
+    constexpr std::string_view kLabel = "cuda-";  // nvidia/label/cuda-11.8.0
+    const std::size_t label = spec.channel.rfind(kLabel);
+    if (spec.number().empty() && label != std::string::npos) {
+      to_.cuda_release(place, spec.channel.substr(label + kLabel.size()));
+    } else if (spec.number().empty()) {
       to_.leave_out(place, text, "it names no release");
     } else {
       to_.cuda_release(place, spec.number());
