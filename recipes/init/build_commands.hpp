@@ -21,6 +21,7 @@ struct BuildCommands {
   std::string folder;         ///< where they start; empty: where steps start
   std::vector<std::string> secrets;
   std::string obstacle;  ///< why they can be no step; empty: they can
+  bool bash = false;     ///< `SHELL` says that bash reads them
 };
 
 void convert_commands(const BuildCommands& commands, const FindFile& file, Conversion& to);

@@ -38,6 +38,11 @@ std::string source_text(const fs::path& path) {
 
 }  // namespace
 
+ConversionSource read_source(const fs::path& path, const Conversion& to) {
+  to.check_source(path);
+  return {path, path.lexically_normal().string(), source_text(path)};
+}
+
 std::string_view format_name(SourceFormat format) {
   switch (format) {
     case SourceFormat::requirements:
@@ -78,8 +83,7 @@ Draft convert(const fs::path& path, const fs::path& folder) {
             "requirements file `*.txt`");
   }
   Conversion conversion{folder, path};
-  conversion.check_source(path);
-  const ConversionSource source{path, path.string(), source_text(path)};
+  const ConversionSource source = read_source(path, conversion);
   conversion.draft.source = source.shown;
   switch (*format) {
     case SourceFormat::requirements:

@@ -3,6 +3,7 @@
 // throw `source-invalid` (usage), with places, for text that is not of the format.
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@ struct ConversionSource {
   std::string shown;
   std::string text;
 };
+
+/// Its text, UTF-16 decoded. Throws `source-invalid` for a folder, pipe, link out of its folder, text
+/// that is no UTF-8, and `absent`, `too-large`.
+ConversionSource read_source(const fs::path& path, const Conversion& to);
 
 void convert_conda(const ConversionSource& source, Conversion& to);
 void convert_dockerfile(const ConversionSource& source, Conversion& to);
@@ -32,6 +37,9 @@ struct InstallCommand {
   std::string text;
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
+/// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.
+bool convert_project_command(const InstallCommand& command, std::span<const std::string> words,
+                             const FindFile& file, Conversion& to);
 /// False, and nothing is done, for one that is no package manager's and no tidying up after one.
 bool convert_install(const InstallCommand& command, const FindFile& file, Conversion& to);
 

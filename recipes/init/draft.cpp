@@ -181,6 +181,21 @@ void write_head(Writer& writer, const Draft& draft, std::string_view file) {
       fmt::format("base: {}\n", is_plain_base(draft.base) ? draft.base : yaml_quoted(draft.base));
 }
 
+void write_requirements(Writer& writer, const DraftRequirements& item) {
+  if (item.extras.empty() && item.groups.empty()) {
+    writer.text += fmt::format("  - {}\n", draft_scalar(item.file));
+    return;
+  }
+  writer.text += fmt::format("  - file: {}\n", draft_scalar(item.file));
+  const auto names = [&](std::string_view key, const std::vector<std::string>& all) {
+    std::vector<std::string> quoted;
+    for (const std::string& one : all) quoted.push_back(draft_scalar(one));
+    if (!all.empty()) writer.text += fmt::format("    {}: [{}]\n", key, join(quoted, ", "));
+  };
+  names("extras", item.extras);
+  names("groups", item.groups);
+}
+
 void write_python(Writer& writer, const Draft& draft) {
   if (!draft.python.empty()) {
     if (is_package_base(draft.base)) {
@@ -203,7 +218,8 @@ void write_python(Writer& writer, const Draft& draft) {
   if (!draft.requirements.empty()) {
     writer.blank();
     writer.note("Files whose requirements count too, with their constraints and hashes.");
-    writer.list("requirements", draft.requirements);
+    writer.text += "requirements:\n";
+    for (const DraftRequirements& item : draft.requirements) write_requirements(writer, item);
   }
   writer.blank();
   if (draft.packages.empty()) {

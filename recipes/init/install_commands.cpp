@@ -46,6 +46,8 @@ class Install {
       pip(words.subspan(3));
     } else if (program == "uv" && words.size() > 1 && words[1] == "pip") {
       pip(words.subspan(2));
+    } else if (convert_project_command(command_, words, file_, to_)) {
+      return true;
     } else if (only_tidies(words)) {
       leave_out(kDone);
     } else {
@@ -141,16 +143,30 @@ class Install {
   void pip(Words words) {
     while (!words.empty() && words.front().starts_with('-')) words = words.subspan(1);
     if (words.empty()) return leave_out(kOnlyInstalls);
-    if (words.front() == "cache") return leave_out(kDone);
-    if (words.front() != "install") return leave_out(kOnlyInstalls);
+    const std::string& verb = words.front();
+    if (verb == "cache" || verb == "config" || verb == "check" || verb == "list" ||
+        verb == "freeze" || verb == "download" || verb == "compile") {
+      return leave_out(kDone);
+    }
+    if (verb == "sync" && words.size() > 1) return sync(words.subspan(1));
+    if (verb != "install") return leave_out(kOnlyInstalls);
     words = words.subspan(1);
     if (only_tools(words)) return leave_out(kDone);
     for (std::size_t i = 0; i < words.size();) i += pip_word(words.subspan(i));
   }
 
+  /// `uv pip sync requirements.txt`
+  void sync(Words words) {
+    for (const std::string& word : words) {
+      if (!word.starts_with('-')) requirements(word);
+    }
+  }
+
   /// `pip install --upgrade pip setuptools wheel`
   static bool only_tools(Words words) {
-    constexpr std::array<std::string_view, 4> kTools = {"pip", "setuptools", "wheel", "uv"};
+    constexpr std::array<std::string_view, 12> kTools = {
+        "pip",     "setuptools",           "wheel",  "uv",         "poetry", "pdm",
+        "pipenv",  "poetry-plugin-export", "hatch",  "virtualenv", "pip-tools", "poetry-core"};
     bool some = false;
     for (const std::string& word : words) {
       if (word.starts_with('-')) continue;
@@ -227,6 +243,16 @@ class Install {
       to_.python_index(command_.place, value, true);
     } else if (name == "--extra-index-url") {
       to_.python_index(command_.place, value, false);
+    } else if (name == "-e" || name == "--editable") {
+      to_.requirement_line(command_.place, "-e " + value, {});
+    } else if (name == "--no-deps" || name == "--no-build-isolation" || name == "--pre" ||
+               name == "--ignore-installed" || name == "-I" || name == "--no-dependencies" ||
+               name == "--use-pep517" || name == "--no-use-pep517" || name == "--ignore-requires-python") {
+      to_.leave_out_with_others(command_.place, "pip install " + name,
+                                "options of pip that no key stands for");
+    } else if (name == "--index-strategy" || name == "--python" || name == "-p" ||
+               name == "--torch-backend" || name == "--link-mode") {
+      return name.size() == words.front().size() ? std::min<std::size_t>(2, words.size()) : 1;
     } else if (name == "-c" || name == "--constraint" || name == "--require-hashes") {
       leave_out("pip install " + name + (value.empty() ? "" : " " + value),
                 "it counts where it stands in a requirements file that `requirements` names");

@@ -214,7 +214,7 @@ void Conversion::requirements(const fs::path& path, const std::string& shown,
     return;
   }
   if (auto name = name_for_requirements(real, text)) {
-    draft.requirements.push_back(*std::move(name));
+    draft.requirements.push_back({*std::move(name)});
     return;
   }
   RequirementsFile(*this, path, shown).read(text);

@@ -1,0 +1,68 @@
+#include "recipes/init/docker_words.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "recipes/init/run_prefix.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+template <std::size_t N>
+bool says_one_of(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view one) { return says(text, one); });
+}
+
+}  // namespace
+
+std::vector<std::string> own_command(std::vector<std::string> words) {
+  bool run = false;
+  while (const std::size_t length = runner_length(words)) {
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(length));
+    run = true;
+  }
+  if (words.empty()) return words;
+  if (run && (words.front() == "-m" || words.front() == "--module")) {
+    words.front() = "-m";
+    words.insert(words.begin(), "python");
+  } else if (run && words.front().ends_with(".py")) {
+    words.insert(words.begin(), "python");
+  }
+  const std::string& program = words.front();
+  for (const std::string_view folder : {"venv/bin/", "env/bin/"}) {
+    const std::size_t at = program.find(folder);
+    if (at == std::string::npos || program.find('/', at + folder.size()) != std::string::npos) {
+      continue;
+    }
+    words.front() = program.substr(at + folder.size());
+    break;
+  }
+  return words;
+}
+
+bool is_environment_path(std::string_view path) {
+  constexpr std::array<std::string_view, 10> kPlaces = {
+      "venv",   "site-packages", "dist-packages", "/.local",     "conda",
+      "wheel",  "/install",      "/usr/local",    "/deps",       "/opt/python"};
+  return says_one_of(path, kPlaces);
+}
+
+bool is_manager_variable(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kBegins = {"PIP_",    "UV_",    "POETRY_",
+                                                       "PIPENV_", "CONDA_", "PDM_"};
+  if (name == "VIRTUAL_ENV" || name == "MAMBA_DOCKERFILE_ACTIVATE") return true;
+  return std::any_of(kBegins.begin(), kBegins.end(),
+                     [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+bool brings_tool(std::string_view command) {
+  constexpr std::array<std::string_view, 11> kInstallers = {
+      "astral.sh/uv",    "uv-installer", "install.python-poetry", "get-poetry.py",
+      "pdm-project.org", "get-pip",      "iniconda",              "iniforge",
+      "ambaforge",       "anaconda.sh",  "micro.mamba"};
+  return says_one_of(command, kInstallers);
+}
+
+}  // namespace mlenv
