@@ -171,7 +171,7 @@ constexpr std::array<CondaRename, 94> kInDebian = {{{"gcc", "gcc"},
                                                     {"samtools", "samtools"}}};
 
 /// Libraries of channels other than conda-forge, and what comes with wheels in another way.
-constexpr std::array<std::string_view, 27> kLibraries = {
+constexpr std::array<std::string_view, 27> kCondaLibraries = {
     "numpy-base", "mkl-service", "mkl_fft",       "mkl_random",    "blas",         "cudnn",
     "nccl",       "cutensor",    "cpuonly",       "pytorch-mutex", "libopencv",    "nvidia-apex",
     "cub",        "ffmpeg-base", "intel-openmp",  "tbb4py",        "jpeg",         "cudatoolkit-dev",
@@ -320,7 +320,7 @@ CondaName conda_name(std::string_view name) {
     return {CondaKind::windows};
   }
   if (name == "r" || name.starts_with("r-")) return {CondaKind::r};
-  if (is_among(kLibraries, name)) return {CondaKind::library};
+  if (is_among(kCondaLibraries, name)) return {CondaKind::library};
   if (name.starts_with("dgl-cuda")) return {CondaKind::python, "dgl"};
   static const CondaTable table;
   if (const std::string* other = table.python(name)) return {CondaKind::python, *other};

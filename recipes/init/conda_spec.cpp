@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kConditions = "=<>!~";
 
-std::string without_blanks(std::string_view text) {
+std::string without_conda_blanks(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (!is_blank(c)) out += c;
@@ -47,7 +47,7 @@ void read_brackets(std::string_view inner, CondaSpec& spec) {
     const std::size_t end =
         std::min(quoted ? inner.find(inner.front(), 1) : inner.find(','), inner.size());
     const std::string_view value = quoted ? inner.substr(1, end - 1) : inner.substr(0, end);
-    if (key == "version") spec.version = without_blanks(value);
+    if (key == "version") spec.version = without_conda_blanks(value);
     if (key == "build") spec.build = trim(value);
     if (key == "channel") spec.channel = trim(value);
     inner.remove_prefix(std::min(end + 1, inner.size()));
@@ -157,7 +157,7 @@ CondaSpec conda_spec(std::string_view text) {
     spec.build = trim(rest.substr(build + 1));
     rest = rest.substr(0, build);
   }
-  spec.version = without_blanks(rest);
+  spec.version = without_conda_blanks(rest);
   read_brackets(inner, spec);
   if (spec.build == "*") spec.build.clear();
   return spec;

@@ -26,6 +26,10 @@ void convert_conda(const ConversionSource& source, Conversion& to);
 void convert_dockerfile(const ConversionSource& source, Conversion& to);
 void convert_cog(const ConversionSource& source, Conversion& to);
 void convert_pyproject(const ConversionSource& source, Conversion& to);
+void convert_setup(const ConversionSource& source, Conversion& to);  ///< setup.py, setup.cfg
+void convert_pixi(const ConversionSource& source, Conversion& to);
+void convert_devcontainer(const ConversionSource& source, Conversion& to);
+void convert_notebook(const ConversionSource& source, Conversion& to);
 
 /// What a base image's name says: distribution, Python, framework, CUDA.
 void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to);

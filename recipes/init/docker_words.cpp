@@ -62,7 +62,11 @@ bool brings_tool(std::string_view command) {
       "astral.sh/uv",    "uv-installer", "install.python-poetry", "get-poetry.py",
       "pdm-project.org", "get-pip",      "iniconda",              "iniforge",
       "ambaforge",       "anaconda.sh",  "micro.mamba"};
-  return says_one_of(command, kInstallers);
+  // `/miniconda3/bin/conda env create` is none.
+  const std::string_view first = command.substr(0, command.find_first_of(" \t"));
+  const std::string_view program = first.substr(first.rfind('/') + 1);
+  constexpr std::array<std::string_view, 5> kUsers = {"conda", "mamba", "micromamba", "pip", "pip3"};
+  return !is_among(kUsers, program) && says_one_of(command, kInstallers);
 }
 
 }  // namespace mlenv

@@ -70,6 +70,14 @@ class Install {
   static bool only_tidies(Words words) {
     const std::string_view program = program_of(words.front());
     if (program == "set" || program == "true" || program == "ldconfig") return true;
+    if (program == "virtualenv") return true;
+    if (program.starts_with("python") && words.size() > 2 && words[1] == "-m") {
+      return words[2] == "venv" || words[2] == "virtualenv" || words[2] == "ensurepip";
+    }
+    if (program == "source" || program == ".") {  // an environment of a tool's
+      return words.size() > 1 && (says(words[1], "activate") || says(words[1], "bashrc") ||
+                                  says(words[1], "conda") || says(words[1], "profile"));
+    }
     if (program != "rm") return false;
     constexpr std::array<std::string_view, 5> kLeftovers = {
         "/var/lib/apt/lists", "/var/cache/apt", "/var/cache/debconf", "/root/.cache", "/tmp/"};

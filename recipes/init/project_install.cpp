@@ -191,6 +191,12 @@ bool is_of_groups(const TomlValue& package, const std::vector<std::string>& grou
 
 }  // namespace
 
+void name_requirements(const ConversionSource& source, Conversion& to) {
+  const auto name = name_from_recipe(to, source.path);
+  if (name) return to.draft.requirements.push_back({*name});
+  to.leave_out({source.shown, 0}, source.shown, "`requirements` names files of the recipe's own folder");
+}
+
 void install_project(const SourcePlace& place, const std::string& text,
                      const ProjectInstall& install, Conversion& to) {
   Installer(place, text, install, to).run();

@@ -21,6 +21,9 @@ struct ProjectInstall {
 void install_project(const SourcePlace& place, const std::string& text,
                      const ProjectInstall& install, Conversion& to);
 
+/// A file that `requirements` names as it is: pylock.toml.
+void name_requirements(const ConversionSource& source, Conversion& to);
+
 /// poetry.lock and pdm.lock: every package of the groups, in its version.
 void convert_pinned_lock(const ConversionSource& source, const std::vector<std::string>& groups,
                          Conversion& to);

@@ -306,7 +306,13 @@ TEST_F(ConvertTest, FormatsByName) {
   EXPECT_EQ(format_of("env-gpu.yml"), SourceFormat::conda);
   EXPECT_EQ(format_of("requirements-dev.TXT"), SourceFormat::requirements);
   EXPECT_EQ(format_of("pyproject.toml"), SourceFormat::pyproject);
-  EXPECT_EQ(format_of("poetry.lock"), std::nullopt);
+  EXPECT_EQ(format_of("poetry.lock"), SourceFormat::project_lock);
+  EXPECT_EQ(format_of("a/setup.py"), SourceFormat::setup);
+  EXPECT_EQ(format_of("Pipfile"), SourceFormat::pipfile);
+  EXPECT_EQ(format_of("pixi.toml"), SourceFormat::pixi);
+  EXPECT_EQ(format_of(".devcontainer/devcontainer.json"), SourceFormat::devcontainer);
+  EXPECT_EQ(format_of("a.ipynb"), SourceFormat::notebook);
+  EXPECT_EQ(format_of("a.lock"), std::nullopt);
 }
 
 TEST(ImageName, IsMadeOfAnyText) {
