@@ -1,5 +1,4 @@
 // A first recipe: for this machine, or from another tool's file.
-#include <array>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +11,7 @@
 #include "cli/ui.hpp"
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/convert.hpp"
+#include "recipes/init/convert_folder.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/recipe.hpp"
@@ -117,20 +117,13 @@ void answer_draft_json(const InitWords& options, const Draft& draft, const HostF
                        {"notes", told_json(draft.notes)}}));
 }
 
-/// Files that other tools describe environments with, where the person named none.
+/// A file that another tool describes the environment with, where the person named none.
 void tell_of_others(const InitWords& options, const Ui& ui) {
-  constexpr std::array<const char*, 6> kNames = {"Dockerfile",       "environment.yml",
-                                                 "environment.yaml", "cog.yaml",
-                                                 "pyproject.toml",   "requirements.txt"};
   const fs::path folder = fs::path(options.recipe).parent_path();
-  std::error_code unknown;
-  for (const char* name : kNames) {
-    const std::string path = (folder / name).string();
-    if (!fs::exists(path, unknown)) continue;
-    ui.say(
-        fmt::format("`{0}` is here: `mlenv init --force --from {0}` makes the recipe of it", path));
-    return;
-  }
+  const auto found = richest_source(folder.empty() ? "." : folder);
+  if (!found) return;
+  ui.say(fmt::format("`{0}` is here: `mlenv init --force --from {0}` makes the recipe of it",
+                     found->lexically_normal().string()));
 }
 
 int init_command(const InitWords& options, const Ui& ui) {
@@ -168,8 +161,11 @@ Action declare_init(CLI::App& app) {
   app.add_option("--framework", options->framework,
                  "pytorch, tensorflow, jax, or any requirement, as `pytorch>=2.9`");
   take_word_of(app.add_option("--from", options->from,
-                              "convert a requirements file, environment.yml, Dockerfile, cog.yaml "
-                              "or pyproject.toml"),
+                              "convert a requirements file, environment.yml, Dockerfile, cog.yaml, "
+                              "pyproject.toml, setup.py, Pipfile, pixi.toml, devcontainer.json, "
+                              "notebook, virtual environment, or the richest of a project's folder")
+                   ->expected(0, 1)
+                   ->default_str("."),
                WordKind::file);
   app.add_option("--name", options->name, "the image's name; else the source's or the folder's");
   take_word_of(

@@ -115,6 +115,9 @@ class Converter {
                        "`system`, and write the rest as a step of `run`");
     }
     std::vector<ShellCommand> rest;
+    std::vector<Clone> own;
+    std::vector<Clone>& clones = commands_.clones == nullptr ? own : *commands_.clones;
+    std::string folder = commands_.folder;
     bool piped = false;  // into a shell, from what is not needed
     for (const ShellCommand& one : all) {
       const std::string program = one.words.empty() ? "" : one.words.front();
@@ -129,7 +132,13 @@ class Converter {
         continue;
       }
       const bool plain = one.simple && one.alone;
-      if (plain && convert_install({commands_.place, one.words, one.text}, file_, to_)) continue;
+      if (plain && one.words.size() > 1 && program == "cd") {
+        folder = (fs::path(folder) / one.words[1]).lexically_normal().string();
+      }
+      const std::vector<std::string> bare = program_words(one);
+      if (auto clone = clone_of(bare, folder); plain && clone) clones.push_back(*std::move(clone));
+      const InstallCommand command{commands_.place, one.words, one.text, folder, clones};
+      if (plain && convert_install(command, file_, to_)) continue;
       rest.push_back(one);
     }
     if (!rest.empty()) step(rest);

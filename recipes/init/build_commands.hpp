@@ -21,6 +21,7 @@ struct BuildCommands {
   std::string folder;         ///< where they start; empty: where steps start
   std::vector<std::string> secrets;
   std::string obstacle;  ///< why they can be no step; empty: they can
+  std::vector<Clone>* clones = nullptr;  ///< of the whole build; null: of these commands alone
   bool bash = false;     ///< `SHELL` says that bash reads them
 };
 

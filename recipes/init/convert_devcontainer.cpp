@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
+#include "recipes/init/json_source.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -50,7 +51,9 @@ class Devcontainer {
       } else if (key == "containerEnv" || key == "remoteEnv") {
         environment(value);
       } else if (key == "build" && value.is_object()) {
-        dockerfile(value.value("dockerfile", value.value("dockerFile", "Dockerfile")));
+        std::string name = json_text(value, "dockerfile");
+        if (name.empty()) name = json_text(value, "dockerFile");
+        dockerfile(name.empty() ? "Dockerfile" : name);
       } else if (key == "dockerFile" && value.is_string()) {
         dockerfile(value.get<std::string>());
       } else if (key == "features" && value.is_object()) {
@@ -90,8 +93,7 @@ class Devcontainer {
   void features(const nlohmann::json& all) {
     for (const auto& [key, value] : all.items()) {
       const std::string name = key.substr(0, key.rfind(':'));
-      const bool versioned = value.is_object() && value.contains("version") && value["version"].is_string();
-      const std::string version = versioned ? value["version"].get<std::string>() : "";
+      const std::string version = json_text(value, "version");
       if (name.ends_with("/python") && !version.empty() && is_digit(version.front())) {
         to_.python_version(place_, version);
       } else if (name.ends_with("/git")) {

@@ -342,7 +342,7 @@ class DockerConversion {
   }
 
   void run(const DockerInstruction& one) {
-    BuildCommands commands{place(one), one.text, known(), arguments_, workdir_, {}, {}, bash_};
+    BuildCommands commands{place(one), one.text, known(), arguments_, workdir_, {}, {}, &clones_, bash_};
     if (other_) {
       commands.obstacle =
           "a step of another stage of the build: write it as a step of `run` if what it makes is "
@@ -462,6 +462,7 @@ class DockerConversion {
   std::string workdir_ = "/";
   DockerInstruction command_;
   DockerInstruction entrypoint_;
+  std::vector<Clone> clones_;
   bool bash_ = false;
   bool other_ = false;           ///< a stage is read that is not in the image
   std::set<std::size_t> taken_;       ///< stages

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
+#include "recipes/init/json_source.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -36,8 +37,8 @@ class Notebook {
   Notebook(const ConversionSource& source, Conversion& to) : source_(source), to_(to) {}
 
   void convert(const nlohmann::json& root) {
-    const nlohmann::json metadata = root.value("metadata", nlohmann::json::object());
-    if (metadata.is_object()) language(metadata);
+    const auto metadata = root.find("metadata");
+    if (metadata != root.end() && metadata->is_object()) language(*metadata);
     const auto cells = root.find("cells");
     if (cells == root.end() || !cells->is_array()) {
       return to_.leave_out({source_.shown, 0}, source_.shown, "it holds no cells");
@@ -45,7 +46,7 @@ class Notebook {
     int number = 0;
     for (const nlohmann::json& cell : *cells) {
       ++number;
-      if (!cell.is_object() || cell.value("cell_type", "") != "code") continue;
+      if (json_text(cell, "cell_type") != "code") continue;
       code(number, source_of(cell));
     }
     to_.python_package({source_.shown, 0}, "ipykernel");
@@ -56,10 +57,8 @@ class Notebook {
   void language(const nlohmann::json& metadata) {
     const auto info = metadata.find("language_info");
     if (info == metadata.end() || !info->is_object()) return;
-    const auto version = info->find("version");
-    if (version != info->end() && version->is_string()) {
-      to_.python_version({source_.shown, 0}, version->get<std::string>());
-    }
+    const std::string version = json_text(*info, "version");
+    if (!version.empty()) to_.python_version({source_.shown, 0}, version);
   }
 
   static std::string source_of(const nlohmann::json& cell) {

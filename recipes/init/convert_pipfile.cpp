@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "recipes/init/json_source.hpp"
 #include "recipes/init/project_install.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
@@ -37,11 +38,6 @@ std::string pipenv_requirement(const std::string& name, const TomlValue& value) 
   }
   const std::string marker = pipenv_text(value, "markers");
   return marker.empty() ? text : text + " ; " + marker;
-}
-
-std::string json_text(const nlohmann::json& in, const char* key) {
-  const auto found = in.find(key);
-  return found != in.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
 }  // namespace

@@ -58,6 +58,9 @@ void convert_setup(const ConversionSource& source, Conversion& to) {
     return to.leave_out({source.shown, 1}, source.shown, "it calls no `setup(…)`");
   }
   convert_setup_facts(source, facts, to);
+  if (cfg && !facts.requires_ && !facts.computed && !fs::is_regular_file(beside, unknown)) {
+    to.leave_out({source.shown, 0}, source.shown, "it names no `install_requires`");
+  }
   // One of the two often says nothing but `setup()`.
   const bool silent = !facts.requires_ && !facts.computed;
   if (silent && !cfg && fs::is_regular_file(beside, unknown)) {

@@ -11,6 +11,7 @@
 #include "base/small_file.hpp"
 #include "recipes/init/conda_packages.hpp"
 #include "recipes/init/convert_folder.hpp"
+#include "recipes/init/json_source.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -92,12 +93,11 @@ class Environment {
   }
 
   void address(const std::string& name, const std::string& version, const nlohmann::json& direct) {
-    const bool known = direct.is_object() && direct.contains("url") && direct["url"].is_string();
-    if (!known) return to_.python_package(place_, fmt::format("{}=={}", name, version));
-    const std::string url = direct["url"].get<std::string>();
+    const std::string url = json_text(direct, "url");
+    if (url.empty()) return to_.python_package(place_, fmt::format("{}=={}", name, version));
     const auto vcs = direct.find("vcs_info");
     if (vcs != direct.end() && vcs->is_object()) {
-      return to_.python_package(place_, fmt::format("{} @ git+{}@{}", name, url, vcs->value("commit_id", "HEAD")));
+      return to_.python_package(place_, fmt::format("{} @ git+{}@{}", name, url, json_text(*vcs, "commit_id")));
     }
     constexpr std::string_view kFile = "file://";
     if (!url.starts_with(kFile)) return to_.python_package(place_, name + " @ " + url);

@@ -34,11 +34,20 @@ void convert_notebook(const ConversionSource& source, Conversion& to);
 /// What a base image's name says: distribution, Python, framework, CUDA.
 void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to);
 
+/// `git clone`d in a build: where in the image, and whence.
+struct Clone {
+  std::string path;     ///< absolute
+  std::string address;  ///< `git+https://h.example/x@v1`
+};
+std::optional<Clone> clone_of(std::span<const std::string> words, const std::string& folder);
+
 /// One simple command of a build; `file` finds a requirements file by its name in the image.
 struct InstallCommand {
   SourcePlace place;
   std::vector<std::string> words;
   std::string text;
+  std::string folder{};                ///< in the image, where it is started
+  std::span<const Clone> clones{};     ///< made before it
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
 /// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.

@@ -201,7 +201,7 @@ class Install {
         "--cache-dir", "--progress-bar",    "--root-user-action"};
     const std::string& word = words.front();
     if (!word.starts_with('-')) {
-      to_.python_package(command_.place, word);
+      if (!cloned(word)) to_.python_package(command_.place, word);
       return 1;
     }
     if (is_among(kHarmless, word)) return 1;
@@ -251,6 +251,8 @@ class Install {
       to_.python_index(command_.place, value, true);
     } else if (name == "--extra-index-url") {
       to_.python_index(command_.place, value, false);
+    } else if ((name == "-e" || name == "--editable") && cloned(value)) {
+      return took;
     } else if (name == "-e" || name == "--editable") {
       to_.requirement_line(command_.place, "-e " + value, {});
     } else if (name == "--no-deps" || name == "--no-build-isolation" || name == "--pre" ||
@@ -271,6 +273,24 @@ class Install {
     return took;
   }
 
+  /// `pip install .` in a repository that the build cloned.
+  bool cloned(const std::string& word) {
+    const std::size_t open = word.find('[');
+    const std::string extras = open == std::string::npos ? "" : word.substr(open);
+    const std::string where =
+        (fs::path(command_.folder) / word.substr(0, open)).lexically_normal().string();
+    for (const Clone& clone : command_.clones) {
+      const std::string path = clone.path;
+      if (where != path && where != path + '/' && !where.starts_with(path + '/')) continue;
+      std::string below = where.substr(std::min(path.size() + 1, where.size()));
+      while (below.ends_with('/') || below.ends_with('.')) below.pop_back();
+      std::string text = clone.address + (below.empty() ? "" : "#subdirectory=" + below);
+      to_.python_package(command_.place, text + extras);
+      return true;
+    }
+    return false;
+  }
+
   void requirements(const std::string& name) {
     const std::optional<fs::path> path = file_(name);
     if (!path) return leave_out("-r " + name, "no such file was found here");
@@ -284,6 +304,31 @@ class Install {
 };
 
 }  // namespace
+
+std::optional<Clone> clone_of(std::span<const std::string> words, const std::string& folder) {
+  if (words.size() < 3 || program_of(words[0]) != "git" || words[1] != "clone") return std::nullopt;
+  constexpr std::array<std::string_view, 8> kValues = {"-b",     "--branch", "--depth", "-c",
+                                                       "--jobs", "-j",       "-o",      "--origin"};
+  std::string reference;
+  std::vector<std::string> rest;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.starts_with("--branch=")) reference = word.substr(9);
+    if (!word.starts_with('-')) {
+      rest.push_back(word);
+    } else if (is_among(kValues, word) && i + 1 < words.size()) {
+      ++i;
+      if (word == "-b" || word == "--branch") reference = words[i];
+    }
+  }
+  if (rest.empty() || rest[0].find("://") == std::string::npos) return std::nullopt;
+  std::string name = rest.size() > 1 ? rest[1] : rest[0].substr(rest[0].rfind('/') + 1);
+  if (name.ends_with(".git")) name.resize(name.size() - 4);
+  Clone clone{(fs::path(folder.empty() ? "/" : folder) / name).lexically_normal().string(),
+              "git+" + rest[0] + (reference.empty() ? "" : '@' + reference)};
+  while (clone.path.size() > 1 && clone.path.ends_with('/')) clone.path.pop_back();
+  return clone;
+}
 
 bool convert_install(const InstallCommand& command, const FindFile& file, Conversion& to) {
   return Install(command, file, to).convert();

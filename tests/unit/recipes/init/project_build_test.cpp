@@ -147,6 +147,16 @@ TEST_F(ProjectBuildTest, ToolsThatMlenvDoesWithoutAreNotInstalled) {
   EXPECT_TRUE(draft.run[1].network);
 }
 
+TEST_F(ProjectBuildTest, AClonedRepositoryIsInstalledByItsAddress) {
+  const Draft draft = of(
+      "FROM debian:12\nRUN git clone --depth 1 -b v1 https://h.example/team/Det.git /opt/det && cd "
+      "/opt/det && pip install -e .[all]\nWORKDIR /w\nRUN git clone https://h.example/mm\nRUN pip "
+      "install ./mm/py\nWORKDIR mm\nRUN pip install .\n");
+  EXPECT_EQ(draft.packages, (Strings{"Det[all] @ git+https://h.example/team/Det.git@v1",
+                                     "mm @ git+https://h.example/mm#subdirectory=py",
+                                     "mm @ git+https://h.example/mm"}));
+}
+
 TEST(OwnCommand, IsWithoutWhatStartsIt) {
   EXPECT_EQ(own_command({"uv", "run", "--no-sync", "a.py", "-x"}), (Strings{"python", "a.py", "-x"}));
   EXPECT_EQ(own_command({"poetry", "run", "uvicorn", "a:b"}), (Strings{"uvicorn", "a:b"}));
