@@ -156,7 +156,8 @@ std::string told_text(std::string_view text) {
 void write_told(Writer& writer, const std::vector<LeftOut>& all) {
   for (const LeftOut& one : all) {
     const bool list = one.text.size() > kShownBytes && one.text.find(", ") != std::string::npos;
-    writer.text += fmt::format("#   {}:{}: {}\n", shown_text(one.place.file), one.place.line,
+    const std::string line = one.place.line > 0 ? fmt::format(":{}", one.place.line) : "";
+    writer.text += fmt::format("#   {}{}: {}\n", shown_text(one.place.file), line,
                                list ? told_text(one.text) : one.text);
     writer.text += fmt::format("#     {}\n", one.why);
   }
