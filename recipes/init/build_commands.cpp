@@ -141,7 +141,10 @@ class Converter {
       if (plain && convert_install(command, file_, to_)) continue;
       rest.push_back(one);
     }
-    if (!rest.empty()) step(rest);
+    const bool stays = std::all_of(rest.begin(), rest.end(), [](const ShellCommand& one) {
+      return one.simple && !one.words.empty() && one.words.front() == "cd";
+    });
+    if (!stays) step(rest);
   }
 
  private:

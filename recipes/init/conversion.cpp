@@ -126,8 +126,21 @@ void Conversion::note(const SourcePlace& place, std::string_view text, std::stri
   draft.notes.push_back({place, shown_text(text), shown_text(why)});
 }
 
-void Conversion::package_item(const std::string& text) {
+void Conversion::package_item(const Requirement& requirement) {
+  const std::string text = requirement.str();
   std::vector<std::string>& packages = draft.packages;
+  constexpr std::size_t kMostCompared = 500;
+  for (std::string& known : packages) {
+    if (!later_wins_ || packages.size() > kMostCompared) break;
+    const auto read = parse_requirement(known);
+    const auto* one = std::get_if<Requirement>(&read);
+    if (one == nullptr || !one->marker.empty() || !requirement.marker.empty() ||
+        one->normalised_name() != requirement.normalised_name() || one->extras != requirement.extras) {
+      continue;
+    }
+    if (!requirement.specifier.empty() || !requirement.address.empty()) known = text;
+    return;
+  }
   if (std::find(packages.begin(), packages.end(), text) == packages.end()) packages.push_back(text);
   check_count(packages.size(), "packages");
 }
@@ -156,6 +169,14 @@ void Conversion::local_version(const SourcePlace& place, Requirement& requiremen
   if (!release.empty()) cuda_release(place, release);
 }
 
+/// Whether a later `pip install torch==2.0` puts it in the place of what is there.
+bool Conversion::replaces_framework(const Requirement& requirement) const {
+  const auto read = parse_requirement(draft.framework);
+  const auto* one = std::get_if<Requirement>(&read);
+  return later_wins_ && one != nullptr && !requirement.specifier.empty() &&
+         one->normalised_name() == requirement.normalised_name();
+}
+
 bool Conversion::framework_package(const SourcePlace& place, Requirement requirement) {
   const Framework* framework = known_framework(requirement.normalised_name());
   if (framework == nullptr || !requirement.marker.empty() || !requirement.address.empty()) {
@@ -170,7 +191,10 @@ bool Conversion::framework_package(const SourcePlace& place, Requirement require
     return !of_extra.empty();
   });
   if (draft.framework == requirement.str()) return true;
-  if (!draft.framework.empty()) return false;
+  if (!draft.framework.empty() && !replaces_framework(requirement)) {
+    return later_wins_ && requirement.specifier.empty() &&
+           draft.framework.starts_with(requirement.name);
+  }
   draft.framework = requirement.str();
   if (cuda == "cpu") {
     draft.cuda = cuda;
@@ -220,7 +244,7 @@ void Conversion::python_package(const SourcePlace& place, std::string_view text)
   local_version(place, *requirement);
   if (framework_package(place, *requirement)) return;
   if (requirement->normalised_name() == "pytorch") requirement->name = "torch";
-  package_item(requirement->str());
+  package_item(*requirement);
 }
 
 void Conversion::system_package(const SourcePlace& place, std::string_view text) {

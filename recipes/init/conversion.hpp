@@ -59,6 +59,8 @@ class Conversion {
   /// One line of a requirements file, or an item of conda's list of `pip`; paths in it are those of
   /// the folder that `file` is in.
   void requirement_line(const SourcePlace& place, const std::string& text, const fs::path& file);
+  /// As in a build, whose later command puts another version in the place of an earlier one's.
+  void set_later_wins() { later_wins_ = true; }
   /// Lines of a requirements file, and of those that it names. What lies neither in the recipe's
   /// folder nor in that of the file that the person named is left out.
   void requirements(const fs::path& path, const std::string& shown, const std::string& bytes);
@@ -69,11 +71,12 @@ class Conversion {
   void finish();
 
  private:
+  bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
   void local_version(const SourcePlace& place, Requirement& requirement);
   bool elsewhere(const SourcePlace& place, const Requirement& requirement);
   std::optional<Requirement> requirement_of(const SourcePlace& place, std::string_view text);
-  void package_item(const std::string& text);
+  void package_item(const Requirement& requirement);
   std::optional<std::string> name_for_requirements(const fs::path& real,
                                                    const std::string& text) const;
   bool holds(const fs::path& real) const;
@@ -88,6 +91,7 @@ class Conversion {
   std::vector<Index> extra_indexes_;
   std::vector<Step> steps_;
   std::set<fs::path> read_;
+  bool later_wins_ = false;
   std::vector<LeftOut> together_;  ///< texts of the same `why` are joined
 };
 

@@ -60,6 +60,7 @@ class DockerConversion {
         stages_.back().instructions.push_back(std::move(one));
       }
     }
+    to_.set_later_wins();
     if (stages_.empty()) return leave_out({"", {}, source_.shown, {}, 0}, "it has no `FROM`");
     const std::vector<std::size_t> chain = chain_of_last();
     taken_.insert(chain.begin(), chain.end());
@@ -125,6 +126,19 @@ class DockerConversion {
     return std::nullopt;
   }
 
+  /// `COPY --from=build /app /app`, where the stage works in /app: `.venv` may be in it.
+  bool copies_workdir(const DockerInstruction& copy, const std::vector<std::size_t>& whole) const {
+    std::string workdir;
+    for (const std::size_t i : whole) {
+      for (const DockerInstruction& one : stages_[i].instructions) {
+        if (one.keyword == "WORKDIR") workdir = (fs::path(workdir) / one.text).lexically_normal();
+      }
+    }
+    const std::string source = copy.text.substr(0, copy.text.find_first_of(" \t"));
+    return !workdir.empty() && source.starts_with('/') &&
+           (workdir + '/').starts_with(source.ends_with('/') ? source : source + '/');
+  }
+
   std::set<std::size_t> used_stages(const std::vector<std::size_t>& chain) {
     std::set<std::size_t> used;
     for (const std::size_t i : chain) {
@@ -133,7 +147,9 @@ class DockerConversion {
         if (!stage) continue;
         const std::vector<std::size_t> whole = chain_of(*stage);
         used.insert(whole.begin(), whole.end());
-        if (is_environment_path(one.text)) installing_.insert(whole.begin(), whole.end());
+        if (is_environment_path(one.text) || copies_workdir(one, whole)) {
+          installing_.insert(whole.begin(), whole.end());
+        }
       }
     }
     return used;

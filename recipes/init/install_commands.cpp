@@ -275,6 +275,9 @@ class Install {
 
   /// `pip install .` in a repository that the build cloned.
   bool cloned(const std::string& word) {
+    const bool is_path = word.starts_with('.') || word.starts_with('/') ||
+                      (word.find('/') != std::string::npos && word.find(':') == std::string::npos);
+    if (!is_path) return false;
     const std::size_t open = word.find('[');
     const std::string extras = open == std::string::npos ? "" : word.substr(open);
     const std::string where =

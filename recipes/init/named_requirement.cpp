@@ -113,9 +113,14 @@ NamedRequirement named_requirement(const fs::path& folder, std::string_view text
                .value_or("");
   } else if (name.empty() && address->kind == AddressKind::git) {
     name = name_of_repository(address->place);
+    const std::string& below = address->subdirectory;
+    const std::string last = name_of_repository(below);
+    constexpr std::array<std::string_view, 7> kUsual = {"python",  "py",  "src",    "lib",
+                                                        "pythonapi", "bindings", "package"};
+    if (!below.empty() && !last.empty() && !is_among(kUsual, to_lower(last))) name = last;
     if (!name.empty()) {
       named.note = fmt::format(
-          "`{}` is the repository's name: write another before the ` @ ` where the project has one",
+          "`{}` is the repository's or folder's name: write another before the ` @ ` where the project has one",
           name);
     }
   }

@@ -153,7 +153,6 @@ TEST_F(ProjectBuildTest, AClonedRepositoryIsInstalledByItsAddress) {
       "/opt/det && pip install -e .[all]\nWORKDIR /w\nRUN git clone https://h.example/mm\nRUN pip "
       "install ./mm/py\nWORKDIR mm\nRUN pip install .\n");
   EXPECT_EQ(draft.packages, (Strings{"Det[all] @ git+https://h.example/team/Det.git@v1",
-                                     "mm @ git+https://h.example/mm#subdirectory=py",
                                      "mm @ git+https://h.example/mm"}));
 }
 
