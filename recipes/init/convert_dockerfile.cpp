@@ -139,6 +139,17 @@ class DockerConversion {
            (workdir + '/').starts_with(source.ends_with('/') ? source : source + '/');
   }
 
+  /// `poetry export -o requirements.txt`: a list of what the project's lock holds.
+  bool exports(const std::vector<std::size_t>& whole) const {
+    return std::any_of(whole.begin(), whole.end(), [&](std::size_t i) {
+      const auto& all = stages_[i].instructions;
+      return std::any_of(all.begin(), all.end(), [](const DockerInstruction& one) {
+        return one.keyword == "RUN" &&
+               (says(one.text, " export ") || says(one.text, "pipenv requirements"));
+      });
+    });
+  }
+
   std::set<std::size_t> used_stages(const std::vector<std::size_t>& chain) {
     std::set<std::size_t> used;
     for (const std::size_t i : chain) {
@@ -147,7 +158,7 @@ class DockerConversion {
         if (!stage) continue;
         const std::vector<std::size_t> whole = chain_of(*stage);
         used.insert(whole.begin(), whole.end());
-        if (is_environment_path(one.text) || copies_workdir(one, whole)) {
+        if (is_environment_path(one.text) || copies_workdir(one, whole) || exports(whole)) {
           installing_.insert(whole.begin(), whole.end());
         }
       }

@@ -43,8 +43,8 @@ std::vector<std::string> own_command(std::vector<std::string> words) {
 }
 
 bool is_environment_path(std::string_view path) {
-  constexpr std::array<std::string_view, 10> kPlaces = {
-      "venv",   "site-packages", "dist-packages", "/.local",     "conda",
+  constexpr std::array<std::string_view, 11> kPlaces = {
+      "VIRTUAL_ENV", "venv",   "site-packages", "dist-packages", "/.local",     "conda",
       "wheel",  "/install",      "/usr/local",    "/deps",       "/opt/python"};
   return says_one_of(path, kPlaces);
 }

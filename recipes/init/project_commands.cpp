@@ -124,18 +124,30 @@ class ProjectCommand {
       to_.python_version(command_.place, line.words[1]);
       return true;
     }
-    constexpr std::array<std::string_view, 7> kTidyVerbs = {"venv", "lock",   "cache", "self",
-                                                            "init", "python", "export"};
+    if (what == "export") return exported(line, ProjectInstall::Tool::uv);
+    constexpr std::array<std::string_view, 6> kTidyVerbs = {"venv", "lock", "cache",
+                                                            "self", "init", "python"};
     return is_among(kTidyVerbs, what) ? done() : false;
+  }
+
+  /// What is exported is installed by a later command.
+  bool exported(const CommandLine& line, ProjectInstall::Tool tool) {
+    const bool pipenv = tool == ProjectInstall::Tool::pipenv;
+    install_project(command_.place, command_.text,
+                    {tool, folder(pipenv ? "Pipfile" : "pyproject.toml"), false,
+                     line.values({"--extras", "-E", "--extra"}),
+                     line.values({"--with", "-G", "--group"})},
+                    to_);
+    return true;
   }
 
   bool tool(std::size_t verb, ProjectInstall::Tool tool) {
     const std::string& what = words_[verb];
     const CommandLine line(words_.subspan(verb + 1), kValued);
     const bool pipenv = tool == ProjectInstall::Tool::pipenv;
-    constexpr std::array<std::string_view, 12> kTidyVerbs = {
-        "config", "cache", "lock", "export", "self", "env", "check", "requirements", "venv", "use",
-        "init",   "update"};
+    if (what == "export" || what == "requirements") return exported(line, tool);
+    constexpr std::array<std::string_view, 10> kTidyVerbs = {
+        "config", "cache", "lock", "self", "env", "check", "venv", "use", "init", "update"};
     if (is_among(kTidyVerbs, what)) return done();
     if (what != "install" && what != "sync" && what != "add") return false;
     if (!line.words.empty()) {  // `poetry add x`, `pipenv install x`

@@ -79,6 +79,20 @@ TEST_F(ProjectBuildTest, PoetryAndPdmByTheirLocks) {
                                    "tool @ git+https://h.example/t@abc", "lab @ ."}));
 }
 
+TEST_F(ProjectBuildTest, AnExportedLockIsInstalled) {
+  put("pyproject.toml", "[tool.poetry]\nname = \"lab\"\n");
+  put("poetry.lock", "[[package]]\nname = \"six\"\nversion = \"1.17.0\"\n");
+  EXPECT_EQ(of("FROM python:3.11 AS b\nRUN poetry export -o requirements.txt\nFROM "
+               "python:3.11-slim\nCOPY --from=b /requirements.txt .\nRUN pip install -r "
+               "requirements.txt\n")
+                .packages,
+            Strings{"six==1.17.0"});
+  EXPECT_EQ(of("FROM python:3.11 AS b\nRUN poetry install --no-root\nFROM python:3.11-slim\nENV "
+               "VIRTUAL_ENV=/app/.venv\nCOPY --from=b ${VIRTUAL_ENV} ${VIRTUAL_ENV}\n")
+                .packages,
+            Strings{"six==1.17.0"});
+}
+
 TEST_F(ProjectBuildTest, PipenvByItsLockOrFile) {
   put("Pipfile", "[packages]\nsix = \"*\"\nx = {version = \">=1\", extras = [\"a\"]}\n"
                  "[requires]\npython_version = \"3.11\"\n");
