@@ -40,8 +40,8 @@ void hash_files(std::vector<Found>& all, Pool& pool) {
   pool.for_each(files.size(), [&](std::size_t i) { hash_file(*files[i]); });
 }
 
-/// No file where another source puts something else, or needs a folder. What two lines copy from one
-/// place to one place (`.` and `requirements.txt`) is left to the first.
+/// No file where another source puts something else, or needs a folder. What two lines copy from
+/// one place to one place (`.` and `requirements.txt`) is left to the first.
 void check_meetings(const Recipe& recipe, std::vector<Found>& all) {
   struct Place {
     const Found* source;

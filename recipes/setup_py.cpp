@@ -114,9 +114,9 @@ bool is_sign(const PythonToken& token, char c) {
 }
 int depth_change(const PythonToken& token) {
   if (token.kind != TokenKind::sign) return 0;
-  return std::string_view("([{").find(token.text[0]) != std::string_view::npos    ? 1
+  return std::string_view("([{").find(token.text[0]) != std::string_view::npos   ? 1
          : std::string_view(")]}").find(token.text[0]) != std::string_view::npos ? -1
-                                                                                    : 0;
+                                                                                 : 0;
 }
 
 /// How many tokens an expression has: up to a `,` or closing bracket of its own level, or a line's
@@ -125,8 +125,8 @@ std::size_t expression_length(PythonTokens tokens) {
   int depth = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const int change = depth_change(tokens[i]);
-    if (depth == 0 && (change < 0 || is_sign(tokens[i], ',') ||
-                       tokens[i].kind == TokenKind::line_end)) {
+    if (depth == 0 &&
+        (change < 0 || is_sign(tokens[i], ',') || tokens[i].kind == TokenKind::line_end)) {
       return i;
     }
     depth += change;

@@ -23,9 +23,9 @@ struct SetupFacts {
   /// Where `install_requires` is there and computed: the files that its expression names, as
   /// `requirements.txt` of `open("requirements.txt")`.
   std::vector<std::string> files;
-  bool computed = false;            ///< `install_requires` is there, and no plain list
-  int line = 0;                     ///< of `install_requires`
-  std::map<std::string, int> extras;  ///< of `extras_require`: names, and where
+  bool computed = false;                 ///< `install_requires` is there, and no plain list
+  int line = 0;                          ///< of `install_requires`
+  std::map<std::string, int> extras;     ///< of `extras_require`: names, and where
   std::vector<std::string> ext_modules;  ///< not empty: what it compiles, as its text
 };
 

@@ -221,8 +221,8 @@ void convert_base_image(const SourcePlace& place, std::string_view image, Conver
   to.draft.base_note = fmt::format("In the place of `{}`.", shown_text(image));
   if (find_distribution(words.repository) != nullptr) return distribution(place, words, image, to);
   const std::string& repository = words.repository;
-  if (repository == "python" || repository == "ghcr.io/astral-sh/uv" ||
-      repository == "astral/uv" || repository.ends_with("devcontainers/python")) {
+  if (repository == "python" || repository == "ghcr.io/astral-sh/uv" || repository == "astral/uv" ||
+      repository.ends_with("devcontainers/python")) {
     return python(place, words, image, to);
   }
   if (is_conda_image(repository)) {
@@ -244,11 +244,13 @@ void convert_base_image(const SourcePlace& place, std::string_view image, Conver
       to.python_version(place, version);
     }
     if (repository.ends_with("/pytorch")) to.python_package(place, "torch");
-    return to.leave_out(place, image,
-                        "ROCm: builds for AMD's GPUs come from an index of their own, to be named in "
-                        "`sources`, and its libraries from AMD's Debian archive");
+    return to.leave_out(
+        place, image,
+        "ROCm: builds for AMD's GPUs come from an index of their own, to be named in "
+        "`sources`, and its libraries from AMD's Debian archive");
   }
-  if (repository.ends_with("devcontainers/base") || repository.ends_with("vscode/devcontainers/base")) {
+  if (repository.ends_with("devcontainers/base") ||
+      repository.ends_with("vscode/devcontainers/base")) {
     suite_from(words, "debian", to.draft);
     suite_from(words, "ubuntu", to.draft);
     for (std::string_view part : words.tag) {

@@ -60,7 +60,8 @@ bool fetches(const std::vector<std::string>& words) {
   const bool python = words.front().starts_with("python");
   for (const std::string& word : words) {
     if (says(word, "https://") || says(word, "http://")) return true;
-    if (python && (says(word, "download") || says(word, "from_pretrained") || says(word, "load_dataset"))) {
+    if (python &&
+        (says(word, "download") || says(word, "from_pretrained") || says(word, "load_dataset"))) {
       return true;
     }
   }

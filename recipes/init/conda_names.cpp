@@ -19,60 +19,61 @@ struct CondaRename {
 
 /// Where the table has another name than the one that people want, or none: packages that only name
 /// others, and channels other than conda-forge.
-constexpr std::array<CondaRename, 54> kOnPypi = {{{"pytorch", "torch"},
-                                                  {"pytorch-gpu", "torch"},
-                                                  {"pytorch-cpu", "torch"},
-                                                  {"pytorch-nightly", "torch"},
-                                                  {"torchvision-cpu", "torchvision"},
-                                                  {"torchaudio-cpu", "torchaudio"},
-                                                  {"torchtriton", "triton"},
-                                                  {"ignite", "pytorch-ignite"},
-                                                  {"pyg", "torch-geometric"},
-                                                  {"pytorch-scatter", "torch-scatter"},
-                                                  {"pytorch-sparse", "torch-sparse"},
-                                                  {"pytorch-cluster", "torch-cluster"},
-                                                  {"pytorch-spline-conv", "torch-spline-conv"},
-                                                  {"tensorflow-gpu", "tensorflow"},
-                                                  {"tensorflow-cpu", "tensorflow-cpu"},
-                                                  {"tensorflow-base", "tensorflow"},
-                                                  {"tensorflow-mkl", "tensorflow"},
-                                                  {"tensorflow-eigen", "tensorflow"},
-                                                  {"keras-gpu", "keras"},
-                                                  {"keras-base", "keras"},
-                                                  {"opencv", "opencv-python-headless"},
-                                                  {"opencv3", "opencv-python-headless"},
-                                                  {"py-opencv", "opencv-python-headless"},
-                                                  {"matplotlib-base", "matplotlib"},
-                                                  {"seaborn-base", "seaborn"},
-                                                  {"dask-core", "dask"},
-                                                  {"scikit-learn-intelex", "scikit-learn-intelex"},
-                                                  {"msgpack-python", "msgpack"},
-                                                  {"pytables", "tables"},
-                                                  {"python-graphviz", "graphviz"},
-                                                  {"python-igraph", "igraph"},
-                                                  {"faiss", "faiss-cpu"},
-                                                  {"faiss-cpu", "faiss-cpu"},
-                                                  {"faiss-gpu", "faiss-gpu"},
-                                                  {"py-xgboost", "xgboost"},
-                                                  {"py-xgboost-cpu", "xgboost"},
-                                                  {"py-xgboost-gpu", "xgboost"},
-                                                  {"ray-core", "ray"},
-                                                  {"ray-default", "ray[default]"},
-                                                  {"ray-tune", "ray[tune]"},
-                                                  {"ray-rllib", "ray[rllib]"},
-                                                  {"ray-serve", "ray[serve]"},
-                                                  {"ray-data", "ray[data]"},
-                                                  {"ray-train", "ray[train]"},
-                                                  {"ray-all", "ray[all]"},
-                                                  {"uvicorn-standard", "uvicorn[standard]"},
-                                                  {"vtk", "vtk"},
-                                                  {"mujoco", "mujoco"},
-                                                  {"pytensor", "pytensor"},
-                                                  {"pyav", "av"},
-                                                  {"pyqt", "pyqt5"},
-                                                  {"antlr4-python3-runtime", "antlr4-python3-runtime"},
-                                                  {"pyrealsense2", "pyrealsense2"},
-                                                  {"en-core-web-sm", "en-core-web-sm"}}};
+constexpr std::array<CondaRename, 54> kOnPypi = {
+    {{"pytorch", "torch"},
+     {"pytorch-gpu", "torch"},
+     {"pytorch-cpu", "torch"},
+     {"pytorch-nightly", "torch"},
+     {"torchvision-cpu", "torchvision"},
+     {"torchaudio-cpu", "torchaudio"},
+     {"torchtriton", "triton"},
+     {"ignite", "pytorch-ignite"},
+     {"pyg", "torch-geometric"},
+     {"pytorch-scatter", "torch-scatter"},
+     {"pytorch-sparse", "torch-sparse"},
+     {"pytorch-cluster", "torch-cluster"},
+     {"pytorch-spline-conv", "torch-spline-conv"},
+     {"tensorflow-gpu", "tensorflow"},
+     {"tensorflow-cpu", "tensorflow-cpu"},
+     {"tensorflow-base", "tensorflow"},
+     {"tensorflow-mkl", "tensorflow"},
+     {"tensorflow-eigen", "tensorflow"},
+     {"keras-gpu", "keras"},
+     {"keras-base", "keras"},
+     {"opencv", "opencv-python-headless"},
+     {"opencv3", "opencv-python-headless"},
+     {"py-opencv", "opencv-python-headless"},
+     {"matplotlib-base", "matplotlib"},
+     {"seaborn-base", "seaborn"},
+     {"dask-core", "dask"},
+     {"scikit-learn-intelex", "scikit-learn-intelex"},
+     {"msgpack-python", "msgpack"},
+     {"pytables", "tables"},
+     {"python-graphviz", "graphviz"},
+     {"python-igraph", "igraph"},
+     {"faiss", "faiss-cpu"},
+     {"faiss-cpu", "faiss-cpu"},
+     {"faiss-gpu", "faiss-gpu"},
+     {"py-xgboost", "xgboost"},
+     {"py-xgboost-cpu", "xgboost"},
+     {"py-xgboost-gpu", "xgboost"},
+     {"ray-core", "ray"},
+     {"ray-default", "ray[default]"},
+     {"ray-tune", "ray[tune]"},
+     {"ray-rllib", "ray[rllib]"},
+     {"ray-serve", "ray[serve]"},
+     {"ray-data", "ray[data]"},
+     {"ray-train", "ray[train]"},
+     {"ray-all", "ray[all]"},
+     {"uvicorn-standard", "uvicorn[standard]"},
+     {"vtk", "vtk"},
+     {"mujoco", "mujoco"},
+     {"pytensor", "pytensor"},
+     {"pyav", "av"},
+     {"pyqt", "pyqt5"},
+     {"antlr4-python3-runtime", "antlr4-python3-runtime"},
+     {"pyrealsense2", "pyrealsense2"},
+     {"en-core-web-sm", "en-core-web-sm"}}};
 
 /// Programs, and libraries that programs look for by name, which are Debian's here.
 constexpr std::array<CondaRename, 94> kInDebian = {{{"gcc", "gcc"},
@@ -172,11 +173,13 @@ constexpr std::array<CondaRename, 94> kInDebian = {{{"gcc", "gcc"},
 
 /// Libraries of channels other than conda-forge, and what comes with wheels in another way.
 constexpr std::array<std::string_view, 27> kCondaLibraries = {
-    "numpy-base", "mkl-service", "mkl_fft",       "mkl_random",    "blas",         "cudnn",
-    "nccl",       "cutensor",    "cpuonly",       "pytorch-mutex", "libopencv",    "nvidia-apex",
-    "cub",        "ffmpeg-base", "intel-openmp",  "tbb4py",        "jpeg",         "cudatoolkit-dev",
-    "snappy",     "xxhash",      "lmdb",          "brotli",        "python_abi",   "tzdata",
-    "flatbuffers", "pthread-stubs", "cuda-compiler"};
+    "numpy-base",  "mkl-service",     "mkl_fft",      "mkl_random",
+    "blas",        "cudnn",           "nccl",         "cutensor",
+    "cpuonly",     "pytorch-mutex",   "libopencv",    "nvidia-apex",
+    "cub",         "ffmpeg-base",     "intel-openmp", "tbb4py",
+    "jpeg",        "cudatoolkit-dev", "snappy",       "xxhash",
+    "lmdb",        "brotli",          "python_abi",   "tzdata",
+    "flatbuffers", "pthread-stubs",   "cuda-compiler"};
 /// Tools of conda's own, and backports of what Python has had since 3.7.
 constexpr std::array<std::string_view, 33> kNeedless = {"pip",
                                                         "setuptools",
@@ -212,17 +215,19 @@ constexpr std::array<std::string_view, 33> kNeedless = {"pip",
                                                         "pathlib",
                                                         "argparse"};
 constexpr std::array<std::string_view, 12> kOfWindows = {
-    "pywin32",     "pypiwin32", "pywinpty", "winpty",     "win_inet_pton", "wincertstore",
-    "win_unicode_console", "vc", "vs2015_runtime", "ucrt", "menuinst", "m2w64-gcc-libs"};
+    "pywin32",      "pypiwin32",           "pywinpty", "winpty",         "win_inet_pton",
+    "wincertstore", "win_unicode_console", "vc",       "vs2015_runtime", "ucrt",
+    "menuinst",     "m2w64-gcc-libs"};
 constexpr std::array<std::string_view, 4> kWindowsFamilies = {"m2w64-", "msys2-", "m2-", "vs20"};
 /// Of names that the table does not have.
 constexpr std::array<std::string_view, 26> kLibraryFamilies = {
-    "_",         "lib",      "perl-",    "ros-",         "xorg-",          "xcb-",  "font-",
-    "fonts-",    "go-",      "gcc_",     "gxx_",         "gfortran_",      "clang", "llvm",
-    "binutils",  "ld_impl",  "sysroot",  "kernel-headers", "cuda-",        "magma", "gst-",
-    "qt6-",      "aws-c-",   "rust-",    "cudatoolkit",    "vc14"};
+    "_",        "lib",     "perl-",   "ros-",           "xorg-",     "xcb-",  "font-",
+    "fonts-",   "go-",     "gcc_",    "gxx_",           "gfortran_", "clang", "llvm",
+    "binutils", "ld_impl", "sysroot", "kernel-headers", "cuda-",     "magma", "gst-",
+    "qt6-",     "aws-c-",  "rust-",   "cudatoolkit",    "vc14"};
 constexpr std::array<std::string_view, 8> kLibraryEndings = {
-    "-devel", "-static", "-dev", "-cpp", "-headers", "_linux-64", "_linux-aarch64", "-conda-x86_64"};
+    "-devel",   "-static",   "-dev",           "-cpp",
+    "-headers", "_linux-64", "_linux-aarch64", "-conda-x86_64"};
 
 class CondaTable {
  public:
@@ -299,8 +304,8 @@ bool begins_or_ends(std::string_view name) {
 
 template <std::size_t N>
 const CondaRename* renamed(const std::array<CondaRename, N>& all, std::string_view name) {
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const CondaRename& one) { return one.conda == name; });
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const CondaRename& one) { return one.conda == name; });
   return found == all.end() ? nullptr : &*found;
 }
 

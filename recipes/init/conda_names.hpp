@@ -1,15 +1,16 @@
 #pragma once
-// What a package of conda's is called elsewhere. conda has libraries and programs among its packages; one of these
-// is never asked of PyPI by its name, where a stranger's project may be called so.
+// What a package of conda's is called elsewhere. conda has libraries and programs among its
+// packages; one of these is never asked of PyPI by its name, where a stranger's project may be
+// called so.
 #include <string>
 #include <string_view>
 
 namespace mlenv {
 
 enum class CondaKind {
-  python,   ///< a Python package
-  system,   ///< what Debian has for programs
-  library,  ///< no Python package: a library, a program, a package that only names others
+  python,    ///< a Python package
+  system,    ///< what Debian has for programs
+  library,   ///< no Python package: a library, a program, a package that only names others
   needless,  ///< what mlenv or Python itself does: `pip`, `dataclasses`, `conda`
   windows,   ///< of Windows alone
   r,         ///< R, and its packages

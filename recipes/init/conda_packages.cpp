@@ -30,8 +30,8 @@ constexpr std::string_view kNoSuchVersion =
 }  // namespace
 
 bool is_of_conda_exports(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kNames = {"_libgcc_mutex", "_openmp_mutex", "ld_impl_linux-64",
-                                                      "libgcc-ng", "python_abi"};
+  constexpr std::array<std::string_view, 5> kNames = {
+      "_libgcc_mutex", "_openmp_mutex", "ld_impl_linux-64", "libgcc-ng", "python_abi"};
   return is_among(kNames, name);
 }
 
@@ -50,7 +50,7 @@ void CondaPackages::package(const SourcePlace& place, const std::string& text) {
       return python_package(place, text, spec, known.name);
     case CondaKind::system:
       if (known.brought_along && all) break;
-      return system(place, text, spec, known.name);
+      return debian(place, text, spec, known.name);
     case CondaKind::needless:
       return to_.leave_out_with_others(place, spec.name, kDoneOtherwise);
     case CondaKind::windows:
@@ -119,7 +119,7 @@ void CondaPackages::python_package(const SourcePlace& place, const std::string& 
   if (!cuda.empty() && to_.draft.cuda.empty()) to_.cuda_release(place, cuda);
 }
 
-void CondaPackages::system(const SourcePlace& place, const std::string& text, const CondaSpec& spec,
+void CondaPackages::debian(const SourcePlace& place, const std::string& text, const CondaSpec& spec,
                            const std::string& names) {
   if (!spec.version.empty()) to_.leave_out_with_others(place, text, kDebiansVersion);
   for (const std::string_view name : split(names, ' ')) to_.system_package(place, name);

@@ -22,7 +22,7 @@ class CondaPackages {
   bool is_of_cuda(const SourcePlace& place, const std::string& text, const CondaSpec& spec);
   void python_package(const SourcePlace& place, const std::string& text, const CondaSpec& spec,
                       const std::string& name);
-  void system(const SourcePlace& place, const std::string& text, const CondaSpec& spec,
+  void debian(const SourcePlace& place, const std::string& text, const CondaSpec& spec,
               const std::string& names);
 
   Conversion& to_;

@@ -60,9 +60,8 @@ bool is_pep440_number(std::string_view text) {
   const std::size_t plus = text.find('+');
   if (plus != std::string_view::npos) {
     const std::string_view local = text.substr(plus + 1);
-    if (local.empty() || !std::all_of(local.begin(), local.end(), [](char c) {
-          return is_alphanumeric(c) || c == '.';
-        })) {
+    if (local.empty() || !std::all_of(local.begin(), local.end(),
+                                      [](char c) { return is_alphanumeric(c) || c == '.'; })) {
       return false;
     }
     text = text.substr(0, plus);

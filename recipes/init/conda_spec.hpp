@@ -6,11 +6,13 @@
 
 namespace mlenv {
 
-/// `channel::name=version=build`, `name >=1,<2`, `name[version='>=1']`, the URL of a package's file.
+/// `channel::name=version=build`, `name >=1,<2`, `name[version='>=1']`, the URL of a package's
+/// file.
 struct CondaSpec {
   std::string channel;
-  std::string name;     ///< lower case
-  std::string version;  ///< as conda writes it, blanks removed: `=1.2`, `>=1,<2`, `1.2.*`; empty: any
+  std::string name;  ///< lower case
+  std::string
+      version;  ///< as conda writes it, blanks removed: `=1.2`, `>=1,<2`, `1.2.*`; empty: any
   std::string build;
 
   /// Its version without what stands before the number: `1.2`.

@@ -61,11 +61,12 @@ std::string cuda_of_extra(std::string_view extra) {
 
 /// What only other systems have: their wheels are for these alone.
 constexpr std::array<std::string_view, 16> kOfOtherSystems = {
-    "pywin32",        "pypiwin32",   "pywinpty",          "wmi",       "windows-curses",
-    "win32-setctime", "winshell",    "win10toast",        "pywinauto", "tensorflow-intel",
-    "comtypes",       "wincertstore", "tensorflow-macos", "tensorflow-metal", "jax-metal",
-    "appnope"};
-constexpr std::string_view kOtherSystem = "packages for Windows or macOS alone, which images are not";
+    "pywin32",          "pypiwin32",        "pywinpty",  "wmi",
+    "windows-curses",   "win32-setctime",   "winshell",  "win10toast",
+    "pywinauto",        "tensorflow-intel", "comtypes",  "wincertstore",
+    "tensorflow-macos", "tensorflow-metal", "jax-metal", "appnope"};
+constexpr std::string_view kOtherSystem =
+    "packages for Windows or macOS alone, which images are not";
 constexpr std::string_view kCondaFolder =
     "conda's build folders, which no other machine has: without them these packages are the "
     "index's, in any version";
@@ -135,7 +136,8 @@ void Conversion::package_item(const Requirement& requirement) {
     const auto read = parse_requirement(known);
     const auto* one = std::get_if<Requirement>(&read);
     if (one == nullptr || !one->marker.empty() || !requirement.marker.empty() ||
-        one->normalised_name() != requirement.normalised_name() || one->extras != requirement.extras) {
+        one->normalised_name() != requirement.normalised_name() ||
+        one->extras != requirement.extras) {
       continue;
     }
     if (!requirement.specifier.empty() || !requirement.address.empty()) known = text;
@@ -213,7 +215,8 @@ bool Conversion::elsewhere(const SourcePlace& place, const Requirement& requirem
     return true;
   }
   if (name == "pkg-resources") {
-    leave_out(place, requirement.str(), "no package: older Debian's `pip freeze` tells it of itself");
+    leave_out(place, requirement.str(),
+              "no package: older Debian's `pip freeze` tells it of itself");
     return true;
   }
   return false;

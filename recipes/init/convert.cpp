@@ -99,9 +99,7 @@ namespace {
 void convert_lock(const ConversionSource& source, Conversion& to) {
   const std::string name = source.path.filename().string();
   using Tool = ProjectInstall::Tool;
-  const Tool tool = name == "uv.lock"       ? Tool::uv
-                    : name == "poetry.lock" ? Tool::poetry
-                                            : Tool::pdm;
+  const Tool tool = name == "uv.lock" ? Tool::uv : name == "poetry.lock" ? Tool::poetry : Tool::pdm;
   const fs::path folder = source.path.parent_path();
   std::error_code unknown;
   if (tool != Tool::uv && !fs::is_regular_file(folder / "pyproject.toml", unknown)) {

@@ -19,10 +19,9 @@ class Conda {
       to_.draft.name = image_name_from(name->text);
     }
     if (const YamlNode* all = YamlSource::find(root, "dependencies")) {
-      packages_.set_lists_all(
-          std::any_of(all->items.begin(), all->items.end(), [](const YamlNode& one) {
-            return is_of_conda_exports(conda_spec(one.text).name);
-          }));
+      packages_.set_lists_all(std::any_of(
+          all->items.begin(), all->items.end(),
+          [](const YamlNode& one) { return is_of_conda_exports(conda_spec(one.text).name); }));
       for (const YamlNode& item : all->items) dependency(item);
     } else {
       to_.leave_out({source_.shown, 1}, "dependencies",

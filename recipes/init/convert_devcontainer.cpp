@@ -62,7 +62,8 @@ class Devcontainer {
                  key == "updateContentCommand") {
         command(value);
       } else {
-        to_.leave_out_with_others(place_, key, "settings of editors and runs, which no key stands for");
+        to_.leave_out_with_others(place_, key,
+                                  "settings of editors and runs, which no key stands for");
       }
     }
   }
@@ -106,7 +107,8 @@ class Devcontainer {
       } else if (name.ends_with("/nvidia-cuda")) {
         if (!version.empty() && is_digit(version.front())) to_.cuda_release(place_, version);
       } else {
-        to_.leave_out_with_others(place_, key, "features: what they install can stand in `system` and `packages`");
+        to_.leave_out_with_others(
+            place_, key, "features: what they install can stand in `system` and `packages`");
       }
     }
   }
@@ -117,7 +119,8 @@ class Devcontainer {
       text = value.get<std::string>();
     } else if (value.is_array()) {
       for (const nlohmann::json& word : value) {
-        if (word.is_string()) text += (text.empty() ? "" : " ") + shell_quoted(word.get<std::string>());
+        if (word.is_string())
+          text += (text.empty() ? "" : " ") + shell_quoted(word.get<std::string>());
       }
     } else if (value.is_object()) {
       for (const auto& [name, one] : value.items()) command(one);

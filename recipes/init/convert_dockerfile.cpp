@@ -10,6 +10,7 @@
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/copied_files.hpp"
+#include "recipes/init/docker_stages.hpp"
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/dockerfile.hpp"
 #include "recipes/init/shell_words.hpp"
@@ -20,28 +21,6 @@ namespace mlenv {
 namespace {
 
 constexpr std::string_view kUnknown = "a variable in it has no value in the Dockerfile";
-
-struct Stage {
-  std::string name;
-  std::string image;
-  DockerInstruction from;
-  std::vector<DockerInstruction> instructions;
-};
-
-/// Instructions that a recipe has no words for.
-struct Other {
-  std::string_view keyword;
-  std::string_view why;
-};
-constexpr std::array<Other, 8> kOtherInstructions = {
-    {{"USER", "the image's user is root"},
-     {"EXPOSE", "ports are not part of an image here: `mlenv run` shares the host's network"},
-     {"VOLUME", "mount it when it runs: `mlenv run -v`"},
-     {"LABEL", "labels have no key"},
-     {"MAINTAINER", "labels have no key"},
-     {"HEALTHCHECK", "health checks have no key"},
-     {"STOPSIGNAL", "the signal is SIGTERM, as `mlenv run` got it"},
-     {"ONBUILD", "nothing is built on top by itself"}}};
 
 class DockerConversion {
  public:
@@ -54,22 +33,23 @@ class DockerConversion {
     for (DockerInstruction& one : all) {
       if (one.keyword == "FROM") {
         from(std::move(one));
-      } else if (stages_.empty()) {
+      } else if (stages_.all.empty()) {
         argument(one, globals_);
       } else {
-        stages_.back().instructions.push_back(std::move(one));
+        stages_.all.back().instructions.push_back(std::move(one));
       }
     }
     to_.set_later_wins();
-    if (stages_.empty()) return leave_out({"", {}, source_.shown, {}, 0}, "it has no `FROM`");
-    const std::vector<std::size_t> chain = chain_of_last();
+    if (stages_.all.empty()) return leave_out({"", {}, source_.shown, {}, 0}, "it has no `FROM`");
+    const std::vector<std::size_t> chain = stages_.chain_of(stages_.all.size() - 1);
     taken_.insert(chain.begin(), chain.end());
-    const std::set<std::size_t> used = used_stages(chain);
-    for (std::size_t i = 0; i < stages_.size(); ++i) {
-      if (taken_.contains(i) || used.contains(i)) continue;
-      leave_out(stages_[i].from, "a stage of its own: what it makes is not in the recipe");
+    DockerStages::Used used = stages_.used_by(chain);
+    installing_ = std::move(used.installing);
+    for (std::size_t i = 0; i < stages_.all.size(); ++i) {
+      if (taken_.contains(i) || used.all.contains(i)) continue;
+      leave_out(stages_.all[i].from, "a stage of its own: what it makes is not in the recipe");
     }
-    for (const std::size_t i : chain) stage(stages_[i], i == chain.front());
+    for (const std::size_t i : chain) stage(stages_.all[i], i == chain.front());
     finish();
   }
 
@@ -91,11 +71,11 @@ class DockerConversion {
   void from(DockerInstruction one) {
     bool complete = true;
     const std::vector<std::string> words = docker_words(one.text, globals_, complete);
-    Stage stage;
+    DockerStage stage;
     if (!words.empty() && complete) stage.image = words.front();
     if (words.size() >= 3 && to_lower(words[1]) == "as") stage.name = to_lower(words[2]);
     stage.from = std::move(one);
-    stages_.push_back(std::move(stage));
+    stages_.all.push_back(std::move(stage));
   }
 
   void argument(const DockerInstruction& one, DockerVariables& known_here) {
@@ -113,62 +93,10 @@ class DockerConversion {
     }
   }
 
-  /// The stage that `--from=` names; nullopt: another image.
-  std::optional<std::size_t> stage_of(const DockerInstruction& one) const {
-    for (const std::string& flag : one.flags) {
-      constexpr std::string_view kFrom = "--from=";
-      if (!flag.starts_with(kFrom)) continue;
-      const std::string name = to_lower(flag.substr(kFrom.size()));
-      for (std::size_t i = 0; i < stages_.size(); ++i) {
-        if (stages_[i].name == name || std::to_string(i) == name) return i;
-      }
-    }
-    return std::nullopt;
-  }
-
-  /// `COPY --from=build /app /app`, where the stage works in /app: `.venv` may be in it.
-  bool copies_workdir(const DockerInstruction& copy, const std::vector<std::size_t>& whole) const {
-    std::string workdir;
-    for (const std::size_t i : whole) {
-      for (const DockerInstruction& one : stages_[i].instructions) {
-        if (one.keyword == "WORKDIR") workdir = (fs::path(workdir) / one.text).lexically_normal();
-      }
-    }
-    const std::string source = copy.text.substr(0, copy.text.find_first_of(" \t"));
-    return !workdir.empty() && source.starts_with('/') &&
-           (workdir + '/').starts_with(source.ends_with('/') ? source : source + '/');
-  }
-
-  /// `poetry export -o requirements.txt`: a list of what the project's lock holds.
-  bool exports(const std::vector<std::size_t>& whole) const {
-    return std::any_of(whole.begin(), whole.end(), [&](std::size_t i) {
-      const auto& all = stages_[i].instructions;
-      return std::any_of(all.begin(), all.end(), [](const DockerInstruction& one) {
-        return one.keyword == "RUN" &&
-               (says(one.text, " export ") || says(one.text, "pipenv requirements"));
-      });
-    });
-  }
-
-  std::set<std::size_t> used_stages(const std::vector<std::size_t>& chain) {
-    std::set<std::size_t> used;
-    for (const std::size_t i : chain) {
-      for (const DockerInstruction& one : stages_[i].instructions) {
-        const auto stage = stage_of(one);
-        if (!stage) continue;
-        const std::vector<std::size_t> whole = chain_of(*stage);
-        used.insert(whole.begin(), whole.end());
-        if (is_environment_path(one.text) || copies_workdir(one, whole) || exports(whole)) {
-          installing_.insert(whole.begin(), whole.end());
-        }
-      }
-    }
-    return used;
-  }
-
-  /// `COPY --from=build /app/.venv /app/.venv`: what that stage installs is in the image, and what it
-  /// copied from here.
+  /// `COPY --from=build /app/.venv /app/.venv`: what that stage installs is in the image, and what
+  /// it copied from here.
   void copy_from(const DockerInstruction& one, std::size_t from) {
+    if (open_.contains(from)) return leave_out(one, "a stage that copies from itself");
     bool complete = true;
     const std::vector<std::string> words = docker_words(one.text, known(), complete);
     const CopiedFiles& copied = take_stage(from);
@@ -186,48 +114,31 @@ class DockerConversion {
   const CopiedFiles& take_stage(std::size_t from) {
     const auto known_already = other_stages_.find(from);
     if (known_already != other_stages_.end()) return known_already->second;
+    open_.insert(from);
     CopiedFiles mine(source_.path.parent_path(), to_);
     mine.only_find();
     std::swap(files_, mine);
     const std::string workdir = std::exchange(workdir_, "/");
     const DockerVariables variables = variables_;
-    other_ = true;
-    for (const std::size_t i : chain_of(from)) {
+    const bool other = std::exchange(other_, true);
+    for (const std::size_t i : stages_.chain_of(from)) {
       arguments_.clear();
-      for (const DockerInstruction& one : stages_[i].instructions) {
+      for (const DockerInstruction& one : stages_.all[i].instructions) {
         const bool wanted = installing_.contains(i) && !taken_.contains(i);
         if (one.keyword == "RUN" && !wanted) continue;
         instruction(one);
       }
       taken_.insert(i);
     }
-    other_ = false;
+    other_ = other;
+    open_.erase(from);
     variables_ = variables;
     workdir_ = workdir;
     std::swap(files_, mine);
     return other_stages_.emplace(from, std::move(mine)).first->second;
   }
 
-  std::vector<std::size_t> chain_of_last() const { return chain_of(stages_.size() - 1); }
-
-  /// A stage and those that it begins with, the first one first.
-  std::vector<std::size_t> chain_of(std::size_t last) const {
-    std::vector<std::size_t> chain;
-    for (std::size_t at = last;;) {
-      chain.push_back(at);
-      const std::string image = to_lower(stages_[at].image);
-      std::size_t before = at;
-      for (std::size_t i = 0; i < at; ++i) {
-        if (!stages_[i].name.empty() && stages_[i].name == image) before = i;
-      }
-      if (before == at) break;
-      at = before;
-    }
-    std::reverse(chain.begin(), chain.end());
-    return chain;
-  }
-
-  void stage(const Stage& stage, bool first) {
+  void stage(const DockerStage& stage, bool first) {
     arguments_.clear();
     for (const std::string& flag : stage.from.flags) {
       to_.leave_out(place(stage.from), "FROM " + flag,
@@ -257,13 +168,12 @@ class DockerConversion {
       entrypoint_ = one;
       return;
     }
-    for (const Other& other : kOtherInstructions) {
-      if (other.keyword == one.keyword) leave_out(one, other.why);
-    }
+    const std::string_view why = why_no_key(one.keyword);
+    if (!why.empty()) leave_out(one, why);
   }
 
   void copy(const DockerInstruction& one) {
-    if (const auto stage = stage_of(one)) return copy_from(one, *stage);
+    if (const auto stage = stages_.copied_from(one)) return copy_from(one, *stage);
     if (!one.heredocs.empty()) return written_file(one);
     const bool of_uv = std::any_of(one.flags.begin(), one.flags.end(), [](const std::string& flag) {
       return flag.starts_with("--from=") && says(flag, "/uv");
@@ -282,23 +192,25 @@ class DockerConversion {
         quoted ? heredoc.text : expand_variables(heredoc.text, known(), complete);
     if (other_) return;
     if (!complete || words.size() != 2 || one.heredocs.size() > 1 || has_control(text, "\t\n")) {
-      return leave_out(one, "a file in the Dockerfile itself: write it here, and name it in `files`");
+      return leave_out(one,
+                       "a file in the Dockerfile itself: write it here, and name it in `files`");
     }
     fs::path where = (fs::path(workdir_) / words.back()).lexically_normal();
     if (!where.has_filename()) where /= heredoc.name;
-    to_.add_step({workdir_, {fmt::format("mkdir -p {}\ncat > {} <<'{}'\n{}{}",
-                                         shell_quoted(where.parent_path().string()),
-                                         shell_quoted(where.string()), heredoc.name, text,
-                                         heredoc.name),
-                             false, {}}});
+    to_.add_step({workdir_,
+                  {fmt::format("mkdir -p {}\ncat > {} <<'{}'\n{}{}",
+                               shell_quoted(where.parent_path().string()),
+                               shell_quoted(where.string()), heredoc.name, text, heredoc.name),
+                   false,
+                   {}}});
   }
 
   void shell(const DockerInstruction& one) {
     const auto words = exec_form(one.text);
     const std::string program = words && !words->empty() ? words->front() : "";
     bash_ = program.ends_with("bash");
-    if (program.ends_with("conda") || program.ends_with("mamba") || bash_ ||
-        program == "/bin/sh" || says(one.text, "_dockerfile_shell")) {
+    if (program.ends_with("conda") || program.ends_with("mamba") || bash_ || program == "/bin/sh" ||
+        says(one.text, "_dockerfile_shell")) {
       return;
     }
     leave_out(one, "steps of `run` are executed by `/bin/sh -euc`");
@@ -349,8 +261,9 @@ class DockerConversion {
       return;
     }
     if (is_manager_variable(name)) {
-      return to_.leave_out_with_others(place(one), fmt::format("{}={}", name, value),
-                                       "settings of package managers, which the image does not need");
+      return to_.leave_out_with_others(
+          place(one), fmt::format("{}={}", name, value),
+          "settings of package managers, which the image does not need");
     }
     to_.env(place(one), name, value);
   }
@@ -369,7 +282,8 @@ class DockerConversion {
   }
 
   void run(const DockerInstruction& one) {
-    BuildCommands commands{place(one), one.text, known(), arguments_, workdir_, {}, {}, &clones_, bash_};
+    BuildCommands commands{place(one), one.text, known(),  arguments_, workdir_,
+                           {},         {},       &clones_, bash_};
     if (other_) {
       commands.obstacle =
           "a step of another stage of the build: write it as a step of `run` if what it makes is "
@@ -395,23 +309,10 @@ class DockerConversion {
 
   /// A program's input: the step is the same text for its shell.
   void input(const DockerInstruction& one, const BuildCommands& commands) {
-    std::string text = one.text;
-    if (text.starts_with("<<") && text.find(' ') == std::string::npos) {  // with a `#!` of its own
-      const std::string& name = one.heredocs.front().name;
-      text = fmt::format("cat > /tmp/step <<'{0}'\n{1}{0}\nchmod +x /tmp/step\n/tmp/step", name,
-                         one.heredocs.front().text);
-    } else {
-      if (text.starts_with("<<")) {  // `<<EOF python3`
-        const std::size_t blank = text.find(' ');
-        text = text.substr(blank + 1) + ' ' + text.substr(0, blank);
-      }
-      for (const DockerHeredoc& heredoc : one.heredocs) {
-        text += '\n' + heredoc.text + heredoc.name;
-      }
-    }
+    std::string text = heredoc_script(one);
     if (!commands.obstacle.empty() || has_control(text, "\t\n")) {
-      return leave_out(one, commands.obstacle.empty() ? "control characters are in it"
-                                                      : commands.obstacle);
+      return leave_out(
+          one, commands.obstacle.empty() ? "control characters are in it" : commands.obstacle);
     }
     const bool network = says(text, "://") || says(text, "download") || says(text, "git clone");
     for (const auto& [name, value] : commands.arguments) {
@@ -482,7 +383,7 @@ class DockerConversion {
   const ConversionSource& source_;
   Conversion& to_;
   CopiedFiles files_;
-  std::vector<Stage> stages_;
+  DockerStages stages_;
   DockerVariables globals_;
   DockerVariables arguments_;
   DockerVariables variables_;
@@ -491,9 +392,10 @@ class DockerConversion {
   DockerInstruction entrypoint_;
   std::vector<Clone> clones_;
   bool bash_ = false;
-  bool other_ = false;           ///< a stage is read that is not in the image
+  bool other_ = false;                ///< a stage is read that is not in the image
   std::set<std::size_t> taken_;       ///< stages
   std::set<std::size_t> installing_;  ///< stages whose environment is copied into the last one
+  std::set<std::size_t> open_;        ///< stages that are being read
   std::map<std::size_t, CopiedFiles> other_stages_;
 };
 

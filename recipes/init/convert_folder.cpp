@@ -120,7 +120,8 @@ std::optional<fs::path> richest_source(const fs::path& folder) {
   std::error_code unknown;
   for (const auto& entry : fs::directory_iterator(folder, unknown)) {
     const std::string name = entry.path().filename().string();
-    const bool conda = name.starts_with("env") && (name.ends_with(".yml") || name.ends_with(".yaml"));
+    const bool conda =
+        name.starts_with("env") && (name.ends_with(".yml") || name.ends_with(".yaml"));
     const bool list = name.starts_with("requirements") && name.ends_with(".txt");
     if (conda || list || name.starts_with("Dockerfile.") || name.ends_with(".ipynb")) {
       found.push_back(entry.path());

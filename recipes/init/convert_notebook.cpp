@@ -1,4 +1,5 @@
-// Notebooks (nbformat's documentation, "The Notebook file format"): what their cells install, and what they import.
+// Notebooks (nbformat's documentation, "The Notebook file format"): what their cells install, and
+// what they import.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -17,20 +18,31 @@ namespace {
 
 /// Of Python's own, those that notebooks import most.
 constexpr std::array<std::string_view, 62> kOwnModules = {
-    "os",        "sys",       "re",        "json",     "math",     "time",      "random",   "datetime",
-    "pathlib",   "collections", "itertools", "functools", "typing", "glob",     "shutil",   "subprocess",
-    "io",        "copy",      "pickle",    "warnings", "logging",  "argparse",  "csv",      "string",
-    "urllib",    "zipfile",   "tarfile",   "tempfile", "threading", "multiprocessing", "concurrent",
-    "asyncio",   "contextlib", "dataclasses", "enum",  "gc",       "hashlib",   "base64",   "inspect",
-    "operator",  "platform",  "pprint",    "statistics", "struct", "textwrap",  "traceback", "types",
-    "unittest",  "uuid",      "__future__", "abc",     "ast",      "bisect",    "calendar", "codecs",
-    "getpass",   "heapq",     "html",      "importlib", "queue",   "signal",    "sqlite3"};
+    "os",         "sys",        "re",         "json",        "math",      "time",
+    "random",     "datetime",   "pathlib",    "collections", "itertools", "functools",
+    "typing",     "glob",       "shutil",     "subprocess",  "io",        "copy",
+    "pickle",     "warnings",   "logging",    "argparse",    "csv",       "string",
+    "urllib",     "zipfile",    "tarfile",    "tempfile",    "threading", "multiprocessing",
+    "concurrent", "asyncio",    "contextlib", "dataclasses", "enum",      "gc",
+    "hashlib",    "base64",     "inspect",    "operator",    "platform",  "pprint",
+    "statistics", "struct",     "textwrap",   "traceback",   "types",     "unittest",
+    "uuid",       "__future__", "abc",        "ast",         "bisect",    "calendar",
+    "codecs",     "getpass",    "heapq",      "html",        "importlib", "queue",
+    "signal",     "sqlite3"};
 /// What a module is called on PyPI, where that is another name.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kModules = {
-    {{"sklearn", "scikit-learn"}, {"cv2", "opencv-python-headless"}, {"PIL", "pillow"},
-     {"skimage", "scikit-image"}, {"yaml", "pyyaml"}, {"bs4", "beautifulsoup4"},
-     {"torch_geometric", "torch-geometric"}, {"google", ""}, {"IPython", "ipython"},
-     {"dotenv", "python-dotenv"}, {"mpl_toolkits", "matplotlib"}, {"umap", "umap-learn"}}};
+    {{"sklearn", "scikit-learn"},
+     {"cv2", "opencv-python-headless"},
+     {"PIL", "pillow"},
+     {"skimage", "scikit-image"},
+     {"yaml", "pyyaml"},
+     {"bs4", "beautifulsoup4"},
+     {"torch_geometric", "torch-geometric"},
+     {"google", ""},
+     {"IPython", "ipython"},
+     {"dotenv", "python-dotenv"},
+     {"mpl_toolkits", "matplotlib"},
+     {"umap", "umap-learn"}}};
 
 class Notebook {
  public:
@@ -100,8 +112,8 @@ class Notebook {
     if (line.empty()) return;
     const std::string_view first = line.substr(0, line.find_first_of(" \t"));
     constexpr std::array<std::string_view, 12> kInstalls = {
-        "pip", "pip3",  "apt",    "apt-get", "sudo",  "conda",
-        "mamba", "uv", "python", "python3", "poetry", "micromamba"};
+        "pip",   "pip3", "apt",    "apt-get", "sudo",   "conda",
+        "mamba", "uv",   "python", "python3", "poetry", "micromamba"};
     const fs::path folder = source_.path.parent_path();
     const FindFile find = [&](std::string_view name) -> std::optional<fs::path> {
       std::error_code unknown;
@@ -110,10 +122,11 @@ class Notebook {
       return std::nullopt;
     };
     if (!is_among(kInstalls, first)) {
-      if (first != "matplotlib" && first != "load_ext" && first != "time" && first != "autoreload" &&
-          first != "timeit" && first != "config") {
-        to_.leave_out_with_others({source_.shown, cell}, line,
-                                  "commands of cells, by their cells' numbers: they run with the notebook");
+      if (first != "matplotlib" && first != "load_ext" && first != "time" &&
+          first != "autoreload" && first != "timeit" && first != "config") {
+        to_.leave_out_with_others(
+            {source_.shown, cell}, line,
+            "commands of cells, by their cells' numbers: they run with the notebook");
       }
       return;
     }
@@ -147,7 +160,8 @@ class Notebook {
       }
       std::error_code unknown;
       const fs::path here = source_.path.parent_path() / module;
-      const bool local = fs::is_directory(here, unknown) || fs::exists(here.string() + ".py", unknown);
+      const bool local =
+          fs::is_directory(here, unknown) || fs::exists(here.string() + ".py", unknown);
       if (name.empty() || local || is_among(kOwnModules, module) || has(name)) continue;
       wanted.emplace_back(name);
     }
@@ -166,8 +180,7 @@ class Notebook {
     };
     const std::string& framework = to_.draft.framework;
     if (wanted == "torch" && framework.starts_with("pytorch")) return true;
-    return is(framework) ||
-           std::any_of(to_.draft.packages.begin(), to_.draft.packages.end(), is);
+    return is(framework) || std::any_of(to_.draft.packages.begin(), to_.draft.packages.end(), is);
   }
 
   const ConversionSource& source_;

@@ -11,8 +11,7 @@ namespace {
 
 class Pixi {
  public:
-  Pixi(const ConversionSource& source, Conversion& to)
-      : source_(source), packages_(to), to_(to) {}
+  Pixi(const ConversionSource& source, Conversion& to) : source_(source), packages_(to), to_(to) {}
 
   void convert(const TomlValue& root) {
     for (const auto& [key, value] : root.members) {
@@ -23,7 +22,7 @@ class Pixi {
       } else if (key == "pypi-dependencies") {
         pypi(value);
       } else if (key == "system-requirements") {
-        system(value);
+        of_machine(value);
       } else if (key == "activation") {
         activation(value);
       } else if (key == "target") {
@@ -76,7 +75,8 @@ class Pixi {
         for (const TomlValue& one : extras->items) names.push_back(one.text);
         spec += fmt::format("[{}]", join(names, ","));
       }
-      const std::string version = value.kind == TomlKind::text ? value.text : text(value, "version");
+      const std::string version =
+          value.kind == TomlKind::text ? value.text : text(value, "version");
       if (const std::string git = text(value, "git"); !git.empty()) {
         spec += " @ git+" + git;
         for (const char* key : {"rev", "tag", "branch"}) {
@@ -92,12 +92,13 @@ class Pixi {
       } else if (version != "*") {
         spec += version;
       }
-      if (!text(value, "index").empty()) to_.python_index(place(value), text(value, "index"), false);
+      if (!text(value, "index").empty())
+        to_.python_index(place(value), text(value, "index"), false);
       to_.python_package(place(value), spec);
     }
   }
 
-  void system(const TomlValue& table) {
+  void of_machine(const TomlValue& table) {
     for (const auto& [key, value] : table.members) {
       const std::string version =
           value.kind == TomlKind::integer ? std::to_string(value.integer) : value.text;

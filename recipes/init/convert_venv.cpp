@@ -1,5 +1,5 @@
-// A virtual environment's folder (PEP 405), or one of conda's: what is installed in it, by the records that installers
-// leave (PEP 376, PEP 610, conda-meta).
+// A virtual environment's folder (PEP 405), or one of conda's: what is installed in it, by the
+// records that installers leave (PEP 376, PEP 610, conda-meta).
 #include <algorithm>
 #include <array>
 #include <map>
@@ -37,7 +37,8 @@ class Environment {
       packages.set_lists_all(true);
       for (const fs::path& record : sorted_entries(folder_ / "conda-meta")) {
         const std::string name = record.filename().string();
-        if (name.ends_with(".json")) packages.package(place_, name.substr(0, name.size() - 5) + ".conda");
+        if (name.ends_with(".json"))
+          packages.package(place_, name.substr(0, name.size() - 5) + ".conda");
       }
     } else {
       python();
@@ -74,22 +75,24 @@ class Environment {
   }
 
   void installed(const fs::path& record, bool conda) {
-    constexpr std::array<std::string_view, 6> kTools = {"pip",   "setuptools", "wheel",
-                                                        "uv",    "pkg-resources", "distribute"};
+    constexpr std::array<std::string_view, 6> kTools = {"pip", "setuptools",    "wheel",
+                                                        "uv",  "pkg-resources", "distribute"};
     const std::string file = record.stem().string();
     const std::size_t dash = file.find('-');
     if (dash == std::string::npos) return;
     const std::string name = file.substr(0, dash);
     if (is_among(kTools, normalise_wheel_name(name))) return;
     if (conda && installer(record) == "conda") return;
-    const auto direct = read_small_file_if_exists(record / "direct_url.json", size_limit::kPyproject);
-    if (!direct) return to_.python_package(place_, fmt::format("{}=={}", name, file.substr(dash + 1)));
+    const auto direct =
+        read_small_file_if_exists(record / "direct_url.json", size_limit::kPyproject);
+    if (!direct)
+      return to_.python_package(place_, fmt::format("{}=={}", name, file.substr(dash + 1)));
     address(name, file.substr(dash + 1), nlohmann::json::parse(*direct, nullptr, false));
   }
 
   static std::string installer(const fs::path& record) {
-    return std::string(trim(
-        read_small_file_if_exists(record / "INSTALLER", size_limit::kPyproject).value_or("")));
+    return std::string(
+        trim(read_small_file_if_exists(record / "INSTALLER", size_limit::kPyproject).value_or("")));
   }
 
   void address(const std::string& name, const std::string& version, const nlohmann::json& direct) {
@@ -97,20 +100,23 @@ class Environment {
     if (url.empty()) return to_.python_package(place_, fmt::format("{}=={}", name, version));
     const auto vcs = direct.find("vcs_info");
     if (vcs != direct.end() && vcs->is_object()) {
-      return to_.python_package(place_, fmt::format("{} @ git+{}@{}", name, url, json_text(*vcs, "commit_id")));
+      return to_.python_package(
+          place_, fmt::format("{} @ git+{}@{}", name, url, json_text(*vcs, "commit_id")));
     }
     constexpr std::string_view kFile = "file://";
     if (!url.starts_with(kFile)) return to_.python_package(place_, name + " @ " + url);
     // A folder or wheel of this machine: by its way from the recipe, where it is below that.
     std::error_code unknown;
     const fs::path here = fs::weakly_canonical(to_.folder().empty() ? "." : to_.folder(), unknown);
-    const fs::path from = fs::weakly_canonical(url.substr(kFile.size()), unknown).lexically_relative(here);
+    const fs::path from =
+        fs::weakly_canonical(url.substr(kFile.size()), unknown).lexically_relative(here);
     if (from.empty() || *from.begin() == "..") {
       return to_.leave_out(place_, name + " @ " + url,
                            "it lies outside the recipe's folder: copy it there, or write where the "
                            "image gets it from");
     }
-    to_.python_package(place_, fmt::format("{} @ {}", name, from == "." ? "." : "./" + from.string()));
+    to_.python_package(place_,
+                       fmt::format("{} @ {}", name, from == "." ? "." : "./" + from.string()));
   }
 
   fs::path folder_;
@@ -122,7 +128,8 @@ class Environment {
 
 bool is_environment_folder(const fs::path& folder) {
   std::error_code unknown;
-  return fs::exists(folder / "pyvenv.cfg", unknown) || fs::is_directory(folder / "conda-meta", unknown);
+  return fs::exists(folder / "pyvenv.cfg", unknown) ||
+         fs::is_directory(folder / "conda-meta", unknown);
 }
 
 void convert_environment_folder(const fs::path& folder, Conversion& to) {

@@ -18,8 +18,8 @@ struct ConversionSource {
   std::string text;
 };
 
-/// Its text, UTF-16 decoded. Throws `source-invalid` for a folder, pipe, link out of its folder, text
-/// that is no UTF-8, and `absent`, `too-large`.
+/// Its text, UTF-16 decoded. Throws `source-invalid` for a folder, pipe, link out of its folder,
+/// text that is no UTF-8, and `absent`, `too-large`.
 ConversionSource read_source(const fs::path& path, const Conversion& to);
 
 void convert_conda(const ConversionSource& source, Conversion& to);
@@ -46,8 +46,8 @@ struct InstallCommand {
   SourcePlace place;
   std::vector<std::string> words;
   std::string text;
-  std::string folder{};                ///< in the image, where it is started
-  std::span<const Clone> clones{};     ///< made before it
+  std::string folder{};             ///< in the image, where it is started
+  std::span<const Clone> clones{};  ///< made before it
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
 /// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.

@@ -66,8 +66,8 @@ bool CopiedFiles::flags(const SourcePlace& place, const DockerInstruction& instr
           "copied files are root's, with mode 0755 where they can be executed and 0644 otherwise");
     } else if (!flag.starts_with("--link")) {
       to_->leave_out(place, text + ' ' + instruction.text,
-                    flag.starts_with("--from") ? "it is copied out of another stage or image"
-                                               : "no key of the recipe stands for it");
+                     flag.starts_with("--from") ? "it is copied out of another stage or image"
+                                                : "no key of the recipe stands for it");
       usable = false;
     }
   }
@@ -127,9 +127,10 @@ void CopiedFiles::pattern(const SourcePlace& place, const std::string& source,
   }
   if (found.empty() || found.size() > kMostMatches) {
     return to_->leave_out(place, text,
-                         found.empty() ? "there is no such file here"
-                                       : "`files` takes no patterns, and this one is of many: name "
-                                         "each file, or their folder");
+                          found.empty()
+                              ? "there is no such file here"
+                              : "`files` takes no patterns, and this one is of many: name "
+                                "each file, or their folder");
   }
   std::sort(found.begin(), found.end());
   for (const std::string& each : found) one(place, each, where, true);

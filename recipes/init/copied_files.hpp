@@ -20,8 +20,8 @@ class CopiedFiles {
 
   void copy(const SourcePlace& place, const DockerInstruction& instruction,
             const DockerVariables& known, const std::string& workdir);
-  /// `COPY --from=STAGE source target`: what of this folder lies in that stage below `source`. False
-  /// where nothing does.
+  /// `COPY --from=STAGE source target`: what of this folder lies in that stage below `source`.
+  /// False where nothing does.
   bool copy_from(const SourcePlace& place, const CopiedFiles& stage, const std::string& source,
                  const std::string& target, const std::string& workdir);
   /// The file here that `name` means in the image: a copied one, or one beside the Dockerfile;
@@ -37,7 +37,7 @@ class CopiedFiles {
            bool into);
 
   fs::path context_;
-  std::string prefix_;      ///< of sources, in the recipe's folder: `docker/`
+  std::string prefix_;  ///< of sources, in the recipe's folder: `docker/`
   bool only_find_ = false;
   bool reachable_ = false;  ///< whether `files` of the recipe can name them at all
   Conversion* to_;

@@ -173,8 +173,8 @@ class Install {
   /// `pip install --upgrade pip setuptools wheel`
   static bool only_tools(Words words) {
     constexpr std::array<std::string_view, 12> kTools = {
-        "pip",     "setuptools",           "wheel",  "uv",         "poetry", "pdm",
-        "pipenv",  "poetry-plugin-export", "hatch",  "virtualenv", "pip-tools", "poetry-core"};
+        "pip",    "setuptools",           "wheel", "uv",         "poetry",    "pdm",
+        "pipenv", "poetry-plugin-export", "hatch", "virtualenv", "pip-tools", "poetry-core"};
     bool some = false;
     for (const std::string& word : words) {
       if (word.starts_with('-')) continue;
@@ -257,7 +257,8 @@ class Install {
       to_.requirement_line(command_.place, "-e " + value, {});
     } else if (name == "--no-deps" || name == "--no-build-isolation" || name == "--pre" ||
                name == "--ignore-installed" || name == "-I" || name == "--no-dependencies" ||
-               name == "--use-pep517" || name == "--no-use-pep517" || name == "--ignore-requires-python") {
+               name == "--use-pep517" || name == "--no-use-pep517" ||
+               name == "--ignore-requires-python") {
       to_.leave_out_with_others(command_.place, "pip install " + name,
                                 "options of pip that no key stands for");
     } else if (name == "--index-strategy" || name == "--python" || name == "-p" ||
@@ -275,8 +276,9 @@ class Install {
 
   /// `pip install .` in a repository that the build cloned.
   bool cloned(const std::string& word) {
-    const bool is_path = word.starts_with('.') || word.starts_with('/') ||
-                      (word.find('/') != std::string::npos && word.find(':') == std::string::npos);
+    const bool is_path =
+        word.starts_with('.') || word.starts_with('/') ||
+        (word.find('/') != std::string::npos && word.find(':') == std::string::npos);
     if (!is_path) return false;
     const std::size_t open = word.find('[');
     const std::string extras = open == std::string::npos ? "" : word.substr(open);

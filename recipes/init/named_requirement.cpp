@@ -73,8 +73,8 @@ std::string name_of_repository(std::string_view url) {
 bool is_conda_build_path(std::string_view address) {
   if (!address.starts_with("file:")) return false;
   constexpr std::array<std::string_view, 8> kPlaces = {
-      "/croot/", "/croots/", "feedstock_root", "conda-bld", "/tmp/build/80754af9", "/abs_", "/ci_",
-      "/concourse/"};
+      "/croot/", "/croots/", "feedstock_root", "conda-bld", "/tmp/build/80754af9",
+      "/abs_",   "/ci_",     "/concourse/"};
   if (std::any_of(kPlaces.begin(), kPlaces.end(),
                   [&](std::string_view one) { return says(address, one); })) {
     return true;
@@ -90,7 +90,8 @@ bool is_conda_build_path(std::string_view address) {
 NamedRequirement named_requirement(const fs::path& folder, std::string_view text) {
   NamedRequirement named{std::string(trim(text))};
   const std::size_t at = named.text.find('@');
-  if (at != std::string::npos && is_conda_build_path(trim(std::string_view(named.text).substr(at + 1)))) {
+  if (at != std::string::npos &&
+      is_conda_build_path(trim(std::string_view(named.text).substr(at + 1)))) {
     named.text = trim(std::string_view(named.text).substr(0, at));
     named.dropped_path = true;
     return named;
@@ -115,12 +116,13 @@ NamedRequirement named_requirement(const fs::path& folder, std::string_view text
     name = name_of_repository(address->place);
     const std::string& below = address->subdirectory;
     const std::string last = name_of_repository(below);
-    constexpr std::array<std::string_view, 7> kUsual = {"python",  "py",  "src",    "lib",
+    constexpr std::array<std::string_view, 7> kUsual = {"python",    "py",       "src",    "lib",
                                                         "pythonapi", "bindings", "package"};
     if (!below.empty() && !last.empty() && !is_among(kUsual, to_lower(last))) name = last;
     if (!name.empty()) {
       named.note = fmt::format(
-          "`{}` is the repository's or folder's name: write another before the ` @ ` where the project has one",
+          "`{}` is the repository's or folder's name: write another before the ` @ ` where the "
+          "project has one",
           name);
     }
   }

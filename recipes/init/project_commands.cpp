@@ -61,8 +61,7 @@ class ProjectCommand {
 
   bool convert() {
     if (words_.empty()) return false;
-    const std::string_view program =
-        std::string_view(words_[0]).substr(words_[0].rfind('/') + 1);
+    const std::string_view program = std::string_view(words_[0]).substr(words_[0].rfind('/') + 1);
     const std::size_t verb = first_verb();
     if (verb >= words_.size()) return false;
     if (program == "uv") return uv(verb);
@@ -75,9 +74,9 @@ class ProjectCommand {
 
  private:
   static constexpr std::array<std::string_view, 22> kValued = {
-      "--extra",  "--group",   "--only-group", "--with",   "--without",   "--only",
-      "--extras", "-E",        "-G",           "-n",       "--name",      "-f",
-      "--file",   "-c",        "--channel",    "-p",       "--prefix",    "--python",
+      "--extra",   "--group",   "--only-group", "--with",    "--without", "--only",
+      "--extras",  "-E",        "-G",           "-n",        "--name",    "-f",
+      "--file",    "-c",        "--channel",    "-p",        "--prefix",  "--python",
       "--package", "--project", "--directory",  "--no-group"};
 
   std::size_t first_verb() const {
@@ -113,7 +112,8 @@ class ProjectCommand {
       }
       return true;
     }
-    if (what == "add" || (what == "tool" && verb + 2 < words_.size() && words_[verb + 1] == "install")) {
+    if (what == "add" ||
+        (what == "tool" && verb + 2 < words_.size() && words_[verb + 1] == "install")) {
       const std::size_t skipped = what == "tool" ? 1 : 0;
       for (std::size_t i = skipped; i < line.words.size(); ++i) {
         to_.python_package(command_.place, line.words[i]);
@@ -133,11 +133,11 @@ class ProjectCommand {
   /// What is exported is installed by a later command.
   bool exported(const CommandLine& line, ProjectInstall::Tool tool) {
     const bool pipenv = tool == ProjectInstall::Tool::pipenv;
-    install_project(command_.place, command_.text,
-                    {tool, folder(pipenv ? "Pipfile" : "pyproject.toml"), false,
-                     line.values({"--extras", "-E", "--extra"}),
-                     line.values({"--with", "-G", "--group"})},
-                    to_);
+    install_project(
+        command_.place, command_.text,
+        {tool, folder(pipenv ? "Pipfile" : "pyproject.toml"), false,
+         line.values({"--extras", "-E", "--extra"}), line.values({"--with", "-G", "--group"})},
+        to_);
     return true;
   }
 
@@ -177,7 +177,8 @@ class ProjectCommand {
       return true;
     }
     constexpr std::array<std::string_view, 9> kTidyVerbs = {
-        "clean", "config", "init", "activate", "info", "list", "shell", "deactivate", "self-update"};
+        "clean", "config", "init",       "activate",   "info",
+        "list",  "shell",  "deactivate", "self-update"};
     return is_among(kTidyVerbs, what) ? done() : false;
   }
 

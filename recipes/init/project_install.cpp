@@ -144,8 +144,8 @@ class Installer {
     }
     const std::string extras =
         install_.extras.empty() ? "" : fmt::format("[{}]", join(install_.extras, ","));
-    to_.python_package(place_, fmt::format("{}{} @ {}", *name, extras,
-                                           *where == "." ? "." : "./" + *where));
+    to_.python_package(
+        place_, fmt::format("{}{} @ {}", *name, extras, *where == "." ? "." : "./" + *where));
   }
 
   const SourcePlace& place_;
@@ -180,7 +180,8 @@ bool is_of_groups(const TomlValue& package, const std::vector<std::string>& grou
   const auto wanted = [&](const std::string& one) {
     return std::find(groups.begin(), groups.end(), one) != groups.end();
   };
-  if (const TomlValue* optional = package.find("optional"); optional != nullptr && optional->boolean) {
+  if (const TomlValue* optional = package.find("optional");
+      optional != nullptr && optional->boolean) {
     return false;
   }
   if (const TomlValue* category = package.find("category")) return wanted(category->text);
@@ -194,7 +195,8 @@ bool is_of_groups(const TomlValue& package, const std::vector<std::string>& grou
 void name_requirements(const ConversionSource& source, Conversion& to) {
   const auto name = name_from_recipe(to, source.path);
   if (name) return to.draft.requirements.push_back({*name});
-  to.leave_out({source.shown, 0}, source.shown, "`requirements` names files of the recipe's own folder");
+  to.leave_out({source.shown, 0}, source.shown,
+               "`requirements` names files of the recipe's own folder");
 }
 
 void install_project(const SourcePlace& place, const std::string& text,
@@ -220,7 +222,8 @@ void convert_pinned_lock(const ConversionSource& source, const std::vector<std::
     }
     const std::string address = pinned_address(package);
     std::string text = name->text;
-    if (const TomlValue* extras = package.find("extras"); extras != nullptr && !extras->items.empty()) {
+    if (const TomlValue* extras = package.find("extras");
+        extras != nullptr && !extras->items.empty()) {
       continue;  // PDM has the package itself in an entry of its own
     }
     text += address.empty() ? "==" + version->text : " @ " + address;

@@ -1,6 +1,6 @@
 #pragma once
-// What `uv sync`, `poetry install` and their kin install: a project's dependencies, by its lock where it has one,
-// and the project itself.
+// What `uv sync`, `poetry install` and their kin install: a project's dependencies, by its lock
+// where it has one, and the project itself.
 #include <string>
 #include <vector>
 
@@ -11,8 +11,8 @@ namespace mlenv {
 struct ProjectInstall {
   enum class Tool { uv, poetry, pdm, pipenv };
   Tool tool = Tool::uv;
-  fs::path folder;      ///< of the project, on this machine
-  bool itself = true;   ///< not `--no-root`, `--no-install-project`
+  fs::path folder;     ///< of the project, on this machine
+  bool itself = true;  ///< not `--no-root`, `--no-install-project`
   std::vector<std::string> extras{};
   std::vector<std::string> groups{};  ///< beside those of the program itself
 };

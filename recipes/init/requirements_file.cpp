@@ -25,7 +25,8 @@ struct RefusedOption {
   std::string_view why;
 };
 constexpr std::string_view kOwnProject =
-    "the project itself, whose name stands nowhere in plain words: write `NAME @ .` into `packages`, or "
+    "the project itself, whose name stands nowhere in plain words: write `NAME @ .` into "
+    "`packages`, or "
     "copy its code with `files`";
 constexpr std::string_view kNamed =
     "it counts where the file itself is named, `requirements: [FILE]`";

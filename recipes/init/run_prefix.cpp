@@ -72,9 +72,10 @@ constexpr std::array<std::string_view, 8> kRunners = {"uv",    "poetry", "pdm", 
                                                       "conda", "mamba",  "micromamba", "hatch"};
 /// Their options that have a value.
 constexpr std::array<std::string_view, 18> kRunnerValues = {
-    "-n",      "--name",      "-p",      "--prefix",  "--python",  "--with",
-    "--extra", "--group",     "--project", "--directory", "--package", "--env-file",
-    "--cwd",   "-e",          "--with-requirements", "--index", "--index-url", "--only-group"};
+    "-n",        "--name",      "-p",          "--prefix",  "--python",
+    "--with",    "--extra",     "--group",     "--project", "--directory",
+    "--package", "--env-file",  "--cwd",       "-e",        "--with-requirements",
+    "--index",   "--index-url", "--only-group"};
 
 Prefix prefix_of(std::span<const std::string> words) {
   Prefix prefix;
@@ -129,8 +130,7 @@ std::vector<std::size_t> word_starts(std::string_view text) {
 
 std::size_t runner_length(std::span<const std::string> words) {
   if (words.size() < 3) return 0;
-  const std::string_view program =
-      std::string_view(words[0]).substr(words[0].rfind('/') + 1);
+  const std::string_view program = std::string_view(words[0]).substr(words[0].rfind('/') + 1);
   if (!is_among(kRunners, program) || words[1] != "run") return 0;
   std::size_t at = 2;
   while (at < words.size() && words[at].starts_with('-')) {

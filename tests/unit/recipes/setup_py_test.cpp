@@ -31,7 +31,8 @@ TEST(SetupPy, WhatItsCodeComputesIsTold) {
   EXPECT_TRUE(facts.computed);
   EXPECT_EQ(facts.files, Strings{"requirements.txt"});
   const SetupFacts function = read_setup_py(
-      "def deps(path=\"requirements/base.txt\"):\n  return []\nsetup(name='x', install_requires=deps())");
+      "def deps(path=\"requirements/base.txt\"):\n  return []\nsetup(name='x', "
+      "install_requires=deps())");
   EXPECT_EQ(function.files, Strings{"requirements/base.txt"});
   EXPECT_EQ(read_setup_py("setup(**dict(name='y'))").name, "y");
   EXPECT_EQ(read_setup_py("kw = {'name': 'z'}\nsetup(**kw)").name, "z");
@@ -39,15 +40,17 @@ TEST(SetupPy, WhatItsCodeComputesIsTold) {
 }
 
 TEST(SetupPy, DamagedTextEnds) {
-  for (const char* text : {"setup(", "setup(name=", "'", "\"\"\"", "a = a\nsetup(name=a)",
-                           "a = b\nb = a\nsetup(name=b)", "setup(name=[[[[", "\\", "setup(**", "setup(**{"}) {
+  for (const char* text :
+       {"setup(", "setup(name=", "'", "\"\"\"", "a = a\nsetup(name=a)",
+        "a = b\nb = a\nsetup(name=b)", "setup(name=[[[[", "\\", "setup(**", "setup(**{"}) {
     EXPECT_EQ(read_setup_py(text).name, std::nullopt) << text;
   }
 }
 
 TEST(SetupCfg, ItsOptionsAreRead) {
   const SetupFacts facts = read_setup_cfg(
-      "[metadata]\nname = tool\n[options]\npython_requires = >=3.9\ninstall_requires =\n    numpy>=1\n"
+      "[metadata]\nname = tool\n[options]\npython_requires = >=3.9\ninstall_requires =\n    "
+      "numpy>=1\n"
       "    # no\n    six; python_version < '3'\n[options.extras_require]\ndev =\n    black\n");
   EXPECT_EQ(facts.name, "tool");
   EXPECT_EQ(facts.python, ">=3.9");

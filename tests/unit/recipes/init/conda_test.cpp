@@ -10,20 +10,28 @@ namespace mlenv {
 namespace {
 
 TEST(CondaNames, NoLibraryIsAPythonPackage) {
-  for (const char* name :
-       {"bzip2", "zlib", "ncurses", "readline", "numpy-base", "ld_impl_linux-64", "libgcc-ng", "mkl",
-        "_libgcc_mutex", "libfoo", "snappy", "cudnn", "blas", "xxhash", "faiss-proc", "arrow-cpp"}) {
+  for (const char* name : {"bzip2", "zlib", "ncurses", "readline", "numpy-base", "ld_impl_linux-64",
+                           "libgcc-ng", "mkl", "_libgcc_mutex", "libfoo", "snappy", "cudnn", "blas",
+                           "xxhash", "faiss-proc", "arrow-cpp"}) {
     EXPECT_EQ(conda_name(name).kind, CondaKind::library) << name;
   }
 }
 
 TEST(CondaNames, PythonPackagesAreCalledAsPyPiDoes) {
   const std::vector<std::pair<const char*, const char*>> expected = {
-      {"numpy", "numpy"},         {"pytorch", "torch"},           {"pytables", "tables"},
-      {"libcst", "libcst"},       {"typing_extensions", "typing-extensions"},
-      {"python-xxhash", "xxhash"}, {"typing-extensions", "typing-extensions"},
-      {"pysoundfile", "soundfile"}, {"ray-tune", "ray[tune]"},    {"opencv", "opencv-python-headless"},
-      {"pandas", "pandas"},       {"azure-ai-ml", "azure-ai-ml"}, {"dgl-cuda11.3", "dgl"}};
+      {"numpy", "numpy"},
+      {"pytorch", "torch"},
+      {"pytables", "tables"},
+      {"libcst", "libcst"},
+      {"typing_extensions", "typing-extensions"},
+      {"python-xxhash", "xxhash"},
+      {"typing-extensions", "typing-extensions"},
+      {"pysoundfile", "soundfile"},
+      {"ray-tune", "ray[tune]"},
+      {"opencv", "opencv-python-headless"},
+      {"pandas", "pandas"},
+      {"azure-ai-ml", "azure-ai-ml"},
+      {"dgl-cuda11.3", "dgl"}};
   for (const auto& [conda, pypi] : expected) {
     EXPECT_EQ(conda_name(conda).kind, CondaKind::python) << conda;
     EXPECT_EQ(conda_name(conda).name, pypi) << conda;
@@ -51,15 +59,20 @@ TEST(CondaSpec, IsReadInAllItsForms) {
     const char* build;
   };
   for (const Case& one :
-       {Case{"numpy", "numpy", "", ""}, Case{"numpy=1.26.4=py311h64a7726_0", "numpy", "==1.26.4", "py311h64a7726_0"},
-        Case{"NumPy =1.2", "numpy", "==1.2.*", ""}, Case{"numpy 1.2 py3_0", "numpy", "==1.2", "py3_0"},
-        Case{"c::numpy >=1,<2", "numpy", ">=1,<2", ""}, Case{"numpy >= 1.2.*, < 2", "numpy", ">=1.2,<2", ""},
+       {Case{"numpy", "numpy", "", ""},
+        Case{"numpy=1.26.4=py311h64a7726_0", "numpy", "==1.26.4", "py311h64a7726_0"},
+        Case{"NumPy =1.2", "numpy", "==1.2.*", ""},
+        Case{"numpy 1.2 py3_0", "numpy", "==1.2", "py3_0"},
+        Case{"c::numpy >=1,<2", "numpy", ">=1,<2", ""},
+        Case{"numpy >= 1.2.*, < 2", "numpy", ">=1.2,<2", ""},
         Case{"numpy[version='>=1,<2', build=x]", "numpy", ">=1,<2", "x"},
         Case{"numpy=1.2*", "numpy", "==1.2.*", ""}, Case{"numpy 1.2.*", "numpy", "==1.2.*", ""},
         Case{"numpy=*=mkl*", "numpy", "", "mkl*"}, Case{"numpy==1.2", "numpy", "==1.2", ""},
         Case{"numpy~=1", "numpy", ">=1", ""}, Case{"numpy!=1.2", "numpy", "!=1.2", ""},
-        Case{"https://h.example/c/linux-64/scikit-learn-1.0.2-py39_1.conda#ab", "scikit-learn", "==1.0.2", "py39_1"},
-        Case{"numpy=1.0.0rc1", "numpy", "==1.0.0rc1.*", ""}, Case{"numpy # why", "numpy", "", ""}}) {
+        Case{"https://h.example/c/linux-64/scikit-learn-1.0.2-py39_1.conda#ab", "scikit-learn",
+             "==1.0.2", "py39_1"},
+        Case{"numpy=1.0.0rc1", "numpy", "==1.0.0rc1.*", ""},
+        Case{"numpy # why", "numpy", "", ""}}) {
     const CondaSpec spec = conda_spec(one.text);
     EXPECT_EQ(spec.name, one.name) << one.text;
     EXPECT_EQ(pep440_specifier(spec).value_or("none"), one.specifier) << one.text;

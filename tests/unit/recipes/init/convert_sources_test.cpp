@@ -41,8 +41,9 @@ class ConvertSourcesTest : public testing::Test {
 };
 
 TEST_F(ConvertSourcesTest, SetupFilesWithoutRunningThem) {
-  put("setup.py", "from setuptools import setup\nsetup(name='Seg_Tool', install_requires=['six', "
-                  "'idna>=2'], python_requires='>=3.11', extras_require={'dev': ['black']})\n");
+  put("setup.py",
+      "from setuptools import setup\nsetup(name='Seg_Tool', install_requires=['six', "
+      "'idna>=2'], python_requires='>=3.11', extras_require={'dev': ['black']})\n");
   const Draft draft = of("setup.py");
   EXPECT_EQ(draft.name, "seg_tool");
   EXPECT_EQ(draft.packages, (Strings{"six", "idna>=2"}));
@@ -63,8 +64,9 @@ TEST_F(ConvertSourcesTest, SetupFilesWithoutRunningThem) {
 }
 
 TEST_F(ConvertSourcesTest, PipfileAndPixi) {
-  put("Pipfile", "[packages]\nsix = \"*\"\ntool = {git = \"https://h.example/t.git\", ref = \"v1\"}\n"
-                 "[dev-packages]\nblack = \"*\"\n[requires]\npython_version = \"3.11\"\n");
+  put("Pipfile",
+      "[packages]\nsix = \"*\"\ntool = {git = \"https://h.example/t.git\", ref = \"v1\"}\n"
+      "[dev-packages]\nblack = \"*\"\n[requires]\npython_version = \"3.11\"\n");
   const Draft pipfile = of("Pipfile");
   EXPECT_EQ(pipfile.packages, (Strings{"six", "tool @ git+https://h.example/t.git@v1"}));
   EXPECT_EQ(pipfile.python, "3.11");
@@ -86,9 +88,11 @@ TEST_F(ConvertSourcesTest, PipfileAndPixi) {
 TEST_F(ConvertSourcesTest, DevelopmentContainers) {
   put("requirements.txt", "six\n");
   put(".devcontainer/devcontainer.json",
-      "// why\n{\"name\": \"Py Dev\", \"image\": \"mcr.microsoft.com/devcontainers/python:1-3.11\",\n"
+      "// why\n{\"name\": \"Py Dev\", \"image\": "
+      "\"mcr.microsoft.com/devcontainers/python:1-3.11\",\n"
       "\"features\": {\"ghcr.io/devcontainers/features/git-lfs:1\": {}}, /* x */\n"
-      "\"postCreateCommand\": \"pip install -r requirements.txt\",\n\"remoteUser\": \"vscode\",}\n");
+      "\"postCreateCommand\": \"pip install -r requirements.txt\",\n\"remoteUser\": "
+      "\"vscode\",}\n");
   const Draft draft = of(".devcontainer/devcontainer.json");
   EXPECT_EQ(draft.name, "py-dev");
   EXPECT_EQ(draft.python, "3.11");
@@ -126,8 +130,8 @@ TEST_F(ConvertSourcesTest, AnEnvironmentsFolder) {
   put(packages + "far-1.0.dist-info/direct_url.json", "{\"url\": \"file:///elsewhere\"}");
   const Draft draft = of(".venv");
   EXPECT_EQ(draft.python, "3.11");
-  EXPECT_EQ(draft.packages, (Strings{"clip @ git+https://h.example/c.git@abc",
-                                     "mine @ ./libs/mine", "six==1.17.0"}));
+  EXPECT_EQ(draft.packages, (Strings{"clip @ git+https://h.example/c.git@abc", "mine @ ./libs/mine",
+                                     "six==1.17.0"}));
   EXPECT_EQ(told(draft).back(), "far @ file:///elsewhere");
   put("conda/conda-meta/numpy-1.26.4-py311_0.json", "{}");
   put("conda/conda-meta/zlib-1.2.13-h0_0.json", "{}");
@@ -184,12 +188,22 @@ TEST_F(ConvertSourcesTest, DamagedFilesOfAllKindsMakeRecipesOrMistakes) {
   const std::map<std::string, std::string> sources = {
       {"setup.py", "a = ['x']\nsetup(name='n', install_requires=a + [\"y>=1\"], **{'b': 1})\n"},
       {"setup.cfg", "[metadata]\nname = a\n[options]\ninstall_requires =\n  b>=1\n"},
-      {"Pipfile", "[packages]\na = {version = \">=1\", extras = [\"b\"]}\n[requires]\npython_version = \"3.9\"\n"},
-      {"Pipfile.lock", "{\"_meta\": {\"requires\": {}}, \"default\": {\"a\": {\"version\": \"==1\"}}}"},
-      {"poetry.lock", "[[package]]\nname = \"a\"\nversion = \"1\"\n[package.source]\ntype = \"git\"\nurl = \"https://h/a\"\n"},
-      {"pixi.toml", "[dependencies]\na = {version = \">=1\"}\n[pypi-dependencies]\nb = {git = \"https://h/b\"}\n"},
-      {"devcontainer.json", "{\"image\": \"debian:12\", \"features\": {\"a/python:1\": {\"version\": \"3.9\"}}, /* */}"},
-      {"a.ipynb", "{\"cells\": [{\"cell_type\": \"code\", \"source\": [\"!pip install a\\n\", \"import b\"]}]}"},
+      {"Pipfile",
+       "[packages]\na = {version = \">=1\", extras = [\"b\"]}\n[requires]\npython_version = "
+       "\"3.9\"\n"},
+      {"Pipfile.lock",
+       "{\"_meta\": {\"requires\": {}}, \"default\": {\"a\": {\"version\": \"==1\"}}}"},
+      {"poetry.lock",
+       "[[package]]\nname = \"a\"\nversion = \"1\"\n[package.source]\ntype = \"git\"\nurl = "
+       "\"https://h/a\"\n"},
+      {"pixi.toml",
+       "[dependencies]\na = {version = \">=1\"}\n[pypi-dependencies]\nb = {git = "
+       "\"https://h/b\"}\n"},
+      {"devcontainer.json",
+       "{\"image\": \"debian:12\", \"features\": {\"a/python:1\": {\"version\": \"3.9\"}}, /* */}"},
+      {"a.ipynb",
+       "{\"cells\": [{\"cell_type\": \"code\", \"source\": [\"!pip install a\\n\", \"import "
+       "b\"]}]}"},
       {"list.txt", "# conda create --name x\na=1.2=b_0\n@EXPLICIT\nhttps://h/c-1-0.conda\n"}};
   std::mt19937 random(11);
   constexpr std::string_view kBytes = "\n \"'\\${}[]#:;,=<>@-+*\t/&|aA1.\x7f";

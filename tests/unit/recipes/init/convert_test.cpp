@@ -105,8 +105,8 @@ TEST_F(ConvertTest, CopiesAsDockerWould) {
                                                               {"c.txt", "/etc/"},
                                                               {".", "/app"},
                                                               {"src/a.py", "/x/"}}));
-  EXPECT_EQ(reasons(draft), (Strings{"COPY ../up /x", "COPY c.txt /tmp",
-                                     "COPY c.txt /other", "ADD c.tar.gz /x", "COPY $NO /x"}));
+  EXPECT_EQ(reasons(draft), (Strings{"COPY ../up /x", "COPY c.txt /tmp", "COPY c.txt /other",
+                                     "ADD c.tar.gz /x", "COPY $NO /x"}));
   EXPECT_EQ(read_back(draft).files.size(), 5U);
 }
 

@@ -45,11 +45,11 @@ TEST_F(ProjectBuildTest, UvInstallsTheProjectByItsFile) {
       "[project]\nname = \"lab\"\nversion = \"1\"\nrequires-python = \">=3.11\"\ndependencies = "
       "[\"numpy\"]\n[project.optional-dependencies]\ngpu = [\"six\"]\n[dependency-groups]\ndev = "
       "[\"idna\"]\n[build-system]\nrequires = [\"hatchling\"]\n");
-  Draft draft = of(
-      "FROM python:3.11-slim\nCOPY --from=ghcr.io/astral-sh/uv:latest /uv /bin/\n"
-      "ENV UV_LINK_MODE=copy PATH=/app/.venv/bin:$PATH\nWORKDIR /app\n"
-      "RUN --mount=type=bind,source=uv.lock,target=uv.lock uv sync --no-install-project\n"
-      "COPY . .\nRUN uv sync --extra gpu --group dev\nCMD [\"uv\", \"run\", \"-m\", \"lab\"]\n");
+  Draft draft =
+      of("FROM python:3.11-slim\nCOPY --from=ghcr.io/astral-sh/uv:latest /uv /bin/\n"
+         "ENV UV_LINK_MODE=copy PATH=/app/.venv/bin:$PATH\nWORKDIR /app\n"
+         "RUN --mount=type=bind,source=uv.lock,target=uv.lock uv sync --no-install-project\n"
+         "COPY . .\nRUN uv sync --extra gpu --group dev\nCMD [\"uv\", \"run\", \"-m\", \"lab\"]\n");
   ASSERT_EQ(draft.requirements.size(), 2U);
   EXPECT_EQ(draft.requirements[1], (DraftRequirements{"pyproject.toml", {"gpu"}, {"dev"}}));
   EXPECT_EQ(draft.packages, Strings{"lab[gpu] @ ."});
@@ -69,9 +69,9 @@ TEST_F(ProjectBuildTest, PoetryAndPdmByTheirLocks) {
       "[[package]]\nname = \"tool\"\nversion = \"1\"\n[package.source]\ntype = \"git\"\nurl = "
       "\"https://h.example/t\"\nresolved_reference = \"abc\"\n[metadata]\npython-versions = "
       "\"^3.11\"\n");
-  const Draft draft = of(
-      "FROM python:3.11\nRUN pip install poetry && poetry config virtualenvs.create false\n"
-      "RUN poetry install --no-root --only main\n");
+  const Draft draft =
+      of("FROM python:3.11\nRUN pip install poetry && poetry config virtualenvs.create false\n"
+         "RUN poetry install --no-root --only main\n");
   EXPECT_EQ(draft.packages, (Strings{"six==1.17.0", "tool @ git+https://h.example/t@abc"}));
   EXPECT_EQ(told(draft).back(), "black");
   const Draft own = of("FROM python:3.11\nRUN poetry install --with dev\n");
@@ -94,12 +94,14 @@ TEST_F(ProjectBuildTest, AnExportedLockIsInstalled) {
 }
 
 TEST_F(ProjectBuildTest, PipenvByItsLockOrFile) {
-  put("Pipfile", "[packages]\nsix = \"*\"\nx = {version = \">=1\", extras = [\"a\"]}\n"
-                 "[requires]\npython_version = \"3.11\"\n");
+  put("Pipfile",
+      "[packages]\nsix = \"*\"\nx = {version = \">=1\", extras = [\"a\"]}\n"
+      "[requires]\npython_version = \"3.11\"\n");
   EXPECT_EQ(of("FROM debian:12\nRUN pipenv install --system\n").packages,
             (Strings{"six", "x[a]>=1"}));
-  put("Pipfile.lock", "{\"_meta\": {}, \"default\": {\"six\": {\"version\": \"==1.17.0\", "
-                      "\"markers\": \"python_version >= '3'\"}}}");
+  put("Pipfile.lock",
+      "{\"_meta\": {}, \"default\": {\"six\": {\"version\": \"==1.17.0\", "
+      "\"markers\": \"python_version >= '3'\"}}}");
   EXPECT_EQ(of("FROM debian:12\nRUN pipenv sync\n").packages,
             Strings{"six==1.17.0 ; python_version >= '3'"});
 }
@@ -113,7 +115,8 @@ TEST_F(ProjectBuildTest, CondaInRun) {
       "RUN conda run -n x pip install six\n"
       "CMD [\"conda\", \"run\", \"--no-capture-output\", \"-n\", \"x\", \"python\", \"a.py\"]\n");
   EXPECT_EQ(draft.packages, (Strings{"scipy==1.11.*", "numpy", "six"}));
-  EXPECT_EQ(draft.system, (Strings{"ca-certificates", "netbase", "tzdata", "git", "ffmpeg", "python3-tk"}));
+  EXPECT_EQ(draft.system,
+            (Strings{"ca-certificates", "netbase", "tzdata", "git", "ffmpeg", "python3-tk"}));
   EXPECT_EQ(draft.command, (Strings{"python", "a.py"}));
 }
 
@@ -137,10 +140,18 @@ TEST_F(ProjectBuildTest, AStageWhoseEnvironmentIsCopiedIsInstalled) {
   EXPECT_EQ(told(draft).back(), "COPY --from=build /app/out /srv/");
 }
 
+TEST_F(ProjectBuildTest, StagesThatCopyFromThemselvesEnd) {
+  EXPECT_EQ(told(of("FROM debian:12 AS a\nCOPY --from=a /x/venv /y\n")).size(), 1U);
+  EXPECT_EQ(told(of("FROM debian:12 AS a\nCOPY --from=b /venv /y\nFROM debian:12 AS b\nCOPY "
+                    "--from=a /venv /z\n"))
+                .size(),
+            1U);
+}
+
 TEST_F(ProjectBuildTest, HeredocsAreStepsAndFiles) {
-  const Draft draft = of(
-      "FROM debian:12\nARG V=1\nWORKDIR /app\nCOPY <<EOF conf/a.txt\nv=$V\nEOF\n"
-      "RUN python3 <<E\nprint(1)\nE\nRUN cat <<E >/x\ny\nE\nRUN <<E\n#!/bin/sh\nmake\nE\n");
+  const Draft draft =
+      of("FROM debian:12\nARG V=1\nWORKDIR /app\nCOPY <<EOF conf/a.txt\nv=$V\nEOF\n"
+         "RUN python3 <<E\nprint(1)\nE\nRUN cat <<E >/x\ny\nE\nRUN <<E\n#!/bin/sh\nmake\nE\n");
   EXPECT_EQ(steps(draft),
             (Strings{"mkdir -p /app/conf\ncat > /app/conf/a.txt <<'EOF'\nv=1\nEOF",
                      "python3 <<E\nprint(1)\nE", "cat <<E >/x\ny\nE",
@@ -148,16 +159,18 @@ TEST_F(ProjectBuildTest, HeredocsAreStepsAndFiles) {
 }
 
 TEST_F(ProjectBuildTest, ToolsThatMlenvDoesWithoutAreNotInstalled) {
-  const Draft draft = of(
-      "FROM debian:12\nRUN curl -LsSf https://astral.sh/uv/install.sh | sh\n"
-      "RUN curl -sSL https://install.python-poetry.org | python3 - && make\n"
-      "RUN curl https://sh.rustup.rs -sSf | sh -s -- -y\n"
-      "RUN wget https://h.example/Miniconda3-latest.sh -O /tmp/miniconda.sh && bash "
-      "/tmp/miniconda.sh -b\nSHELL [\"/bin/bash\", \"-c\"]\nRUN source x && python -m nltk.downloader "
-      "punkt\n");
+  const Draft draft =
+      of("FROM debian:12\nRUN curl -LsSf https://astral.sh/uv/install.sh | sh\n"
+         "RUN curl -sSL https://install.python-poetry.org | python3 - && make\n"
+         "RUN curl https://sh.rustup.rs -sSf | sh -s -- -y\n"
+         "RUN wget https://h.example/Miniconda3-latest.sh -O /tmp/miniconda.sh && bash "
+         "/tmp/miniconda.sh -b\nSHELL [\"/bin/bash\", \"-c\"]\nRUN source x && python -m "
+         "nltk.downloader "
+         "punkt\n");
   EXPECT_EQ(draft.system, (Strings{"rustc", "cargo"}));
-  EXPECT_EQ(steps(draft), (Strings{"cd /\nmake", "cd /\nbash -euo pipefail -c 'source x\npython -m "
-                                                 "nltk.downloader punkt'"}));
+  EXPECT_EQ(steps(draft), (Strings{"cd /\nmake",
+                                   "cd /\nbash -euo pipefail -c 'source x\npython -m "
+                                   "nltk.downloader punkt'"}));
   EXPECT_TRUE(draft.run[1].network);
 }
 
@@ -171,7 +184,8 @@ TEST_F(ProjectBuildTest, AClonedRepositoryIsInstalledByItsAddress) {
 }
 
 TEST(OwnCommand, IsWithoutWhatStartsIt) {
-  EXPECT_EQ(own_command({"uv", "run", "--no-sync", "a.py", "-x"}), (Strings{"python", "a.py", "-x"}));
+  EXPECT_EQ(own_command({"uv", "run", "--no-sync", "a.py", "-x"}),
+            (Strings{"python", "a.py", "-x"}));
   EXPECT_EQ(own_command({"poetry", "run", "uvicorn", "a:b"}), (Strings{"uvicorn", "a:b"}));
   EXPECT_EQ(own_command({"/app/.venv/bin/uvicorn", "a:b"}), (Strings{"uvicorn", "a:b"}));
   EXPECT_EQ(own_command({"uv", "run"}), (Strings{"uv", "run"}));
