@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "builder/plan.hpp"
+#include "recipes/compat/old_tensorflow.hpp"
 #include "recipes/platforms.hpp"
 #include "recipes/text.hpp"
 
@@ -29,6 +30,23 @@ void add_demanded(const Lock& lock, std::map<std::string, std::string>& labels, 
   env["LIBRARY_PATH"] =
       home + "/lib";  // nvcc has its host compiler look in lib64, which is not there
   env["PATH"] = fmt::format("{}:{}/bin", env["PATH"], home);
+}
+
+/// A TensorFlow before 2.14 finds CUDA as any program does (old_tensorflow.hpp).
+void add_loader_path(const Lock& lock, Variables& env) {
+  const bool old = std::any_of(lock.wheels.begin(), lock.wheels.end(), [](const LockedWheel& one) {
+    return one.name == "tensorflow" && is_old_tensorflow(one.version);
+  });
+  if (!old) return;
+  std::vector<std::string> folders;
+  for (const LockedWheel& wheel : lock.wheels) {
+    const std::string folder = nvidia_library_folder(wheel.name);
+    if (!folder.empty()) folders.push_back("/opt/venv/lib/python3/site-packages/" + folder);
+  }
+  if (folders.empty()) return;
+  std::string& path = env["LD_LIBRARY_PATH"];
+  if (!path.empty()) folders.push_back(path);
+  path = join(folders, ":");
 }
 
 constexpr const char* kSystemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -74,6 +92,7 @@ void add_cuda(const Lock& lock, Variables& env, ImageConfig& config) {
   config.labels["dev.mlenv.cuda"] = cuda.release;
   config.labels["dev.mlenv.min-driver"] = cuda.min_driver;
   add_demanded(lock, config.labels, env);
+  add_loader_path(lock, env);
 }
 
 /// What a container runs, and where.

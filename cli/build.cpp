@@ -9,6 +9,7 @@
 #include "cli/build_index.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/explain.hpp"
+#include "cli/imports.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
 #include "cli/platforms.hpp"
@@ -25,6 +26,7 @@ struct BuildWords {
   std::string recipe = "recipe.yaml";
   BuildChoice choice;
   bool explain = false;
+  bool imports = false;
   bool no_unpack = false;
   std::vector<std::string> outputs;
   std::string push;
@@ -51,12 +53,14 @@ nlohmann::json build_as_json(const BuildOutcome& outcome) {
           {"steps", steps_as_json(outcome)}};
 }
 
-void answer_build(const BuildWords& options, const PlatformsOutcome& built, const Ui& ui) {
+void answer_build(const BuildWords& options, const PlatformsOutcome& built,
+                  const std::optional<ImportTrial>& trial, const Ui& ui) {
   if (!ui.options.json) return ui.answer(built.image.digest().str());
   if (!built.image.index) {
     nlohmann::json one = build_as_json(built.outcomes.front());
     one["schema"] = "mlenv.build/1";
     one["recipe"] = options.recipe;
+    if (trial) one["imports"] = imports_as_json(*trial);
     return ui.answer(canonical(one));
   }
   nlohmann::json builds = nlohmann::json::array();
@@ -118,6 +122,15 @@ PlatformsOutcome build_chosen(Ui& ui, const BuildWords& options, const BuildChoi
   return built;
 }
 
+/// Nothing of another platform runs here.
+void require_own_platform(const BuildWords& options) {
+  const std::string& platform = options.choice.platform;
+  if (platform.empty() || platform == machine_platform()) return;
+  throw usage_error("usage", "`--imports` runs the image's Python, which on {} is for {}",
+                    machine_platform(), machine_platform())
+      .hint("leave out `--imports`, or `--platform`");
+}
+
 int build_command(const BuildWords& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const std::vector<Output> outputs = chosen_outputs(ui, options.outputs);
@@ -125,6 +138,7 @@ int build_command(const BuildWords& options, Ui& ui) {
       options.push.empty() ? nullptr : std::make_unique<Target>(options, ui);
   BuildChoice choice = options.choice;
   choice.unpack = !options.no_unpack;
+  if (options.imports) require_own_platform(options);
   std::vector<fs::path> output_paths;
   for (const Output& output : outputs) {
     if (choice.platform == kAllPlatforms) output.require_index();
@@ -157,8 +171,11 @@ int build_command(const BuildWords& options, Ui& ui) {
   }
   const BuildOutcome& first = built.outcomes.front();
   const bool is_for_here = !built.image.index && first.lock.platform == machine_platform();
+  std::optional<ImportTrial> trial;
+  if (options.imports) trial = try_and_keep_imports(ui, first.result.image, first.lock);
   if (is_for_here && !ui.options.json) say_verdict(ui, first.result.image, options.recipe);
-  answer_build(options, built, ui);
+  answer_build(options, built, trial, ui);
+  if (trial && !trial->failed.empty()) throw failed_imports_error(*trial, options.recipe);
   return 0;
 }
 
@@ -183,6 +200,8 @@ Action declare_build(CLI::App& app) {
   app.add_flag(
       "--facts", options->choice.facts,
       "also read the image's files, and record in the .built file what it needs of a host");
+  app.add_flag("--imports", options->imports,
+               "import each Python package once when the image is made; status 3 where one fails");
   app.add_flag("--no-unpack", options->no_unpack, "layers only, not ready to run here (for CI)");
   CLI::Option* const output =
       app.add_option("-o,--output", options->outputs,

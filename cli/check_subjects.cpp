@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "cli/is_file.hpp"
@@ -24,10 +25,23 @@ Error no_file(const std::string& argument) {
       .hint("name an image of the store, a lock, a recipe, or facts of an image");
 }
 
-std::vector<ImageFacts> facts_of_recipe(const Ui& ui, const std::string& argument) {
+/// Of the image itself, where it lies in the store whole: all that its files tell.
+std::optional<ImageFacts> facts_of_built(Ui& ui, const Built& built, const ImageFacts& of_lock) {
+  try {
+    ImageFacts own = image_facts(ui.store(), ui.store().image(built.image), ui.progress());
+    own.oldest_driver = of_lock.oldest_driver;  // as the recipe asks, which labels do not tell
+    own.gpus = of_lock.gpus;
+    return own;
+  } catch (const Error& error) {
+    log::debug("the built image is not looked at: {}", error.what());
+    return std::nullopt;
+  }
+}
+
+std::vector<ImageFacts> facts_of_recipe(Ui& ui, const std::string& argument) {
   if (!is_file(argument)) throw no_file(argument);
   const Recipe recipe = read_recipe(argument);
-  if (const auto locks = own_lock(ui, recipe)) return facts_of(*locks, built_path(recipe.path));
+  if (const auto locks = own_lock(ui, recipe)) return facts_of(ui, *locks, built_path(recipe.path));
   return facts_of(recipe);
 }
 
@@ -39,7 +53,7 @@ std::vector<ImageFacts> facts_of(const LockSet& locks) {
   return all;
 }
 
-std::vector<ImageFacts> facts_of(const LockSet& locks, const fs::path& record) {
+std::vector<ImageFacts> facts_of(Ui& ui, const LockSet& locks, const fs::path& record) {
   std::vector<ImageFacts> all = facts_of(locks);
   if (!is_file(record)) return all;
   const BuiltSet builds = parse_builds(read_small_file(record, size_limit::kBuiltRecord), record);
@@ -47,7 +61,11 @@ std::vector<ImageFacts> facts_of(const LockSet& locks, const fs::path& record) {
     const Lock& lock = locks.locks[i];
     const Built* const built = builds.find(lock.platform);
     if (built == nullptr || built->lock != lock_digest(lock)) continue;
-    if (auto recorded = recorded_facts(*built)) all[i] = *std::move(recorded);
+    if (auto own = facts_of_built(ui, *built, all[i])) {
+      all[i] = *std::move(own);
+    } else if (auto recorded = recorded_facts(*built)) {
+      all[i] = *std::move(recorded);
+    }
   }
   return all;
 }
@@ -86,7 +104,7 @@ Subject subject_named(Ui& ui, const std::string& argument) {
   } else if (argument.ends_with(kLockEnd)) {
     if (!is_file(argument)) throw no_file(argument);
     const std::string text = read_small_file(argument, size_limit::kLock);
-    subject.facts = facts_of(parse_locks(text, argument), built_path(argument));
+    subject.facts = facts_of(ui, parse_locks(text, argument), built_path(argument));
   } else if (argument.ends_with(kFactsEnd)) {
     if (!is_file(argument)) throw no_file(argument);
     subject.facts = {read_image_facts(read_small_file(argument, size_limit::kFacts), argument)};

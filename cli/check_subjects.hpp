@@ -32,9 +32,9 @@ Subject subject_named(Ui& ui, const std::string& argument);
 std::optional<LockSet> own_lock(const Ui& ui, const Recipe& recipe);
 /// Of each platform.
 std::vector<ImageFacts> facts_of(const LockSet& locks);
-/// Where `record`, a `.built` file, has the facts of an image of such a lock, those: they are of
-/// its files. Throws `built-invalid`.
-std::vector<ImageFacts> facts_of(const LockSet& locks, const fs::path& record);
+/// Where `record`, a `.built` file, names an image of such a lock that lies in the store, or has
+/// its facts, those: they are of its files. Throws `built-invalid`.
+std::vector<ImageFacts> facts_of(Ui& ui, const LockSet& locks, const fs::path& record);
 std::vector<ImageFacts> facts_of(const Recipe& recipe);
 
 struct CheckedHost {

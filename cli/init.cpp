@@ -8,6 +8,8 @@
 #include "base/size_limits.hpp"
 #include "cli/answer_file.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/init_try.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/ui.hpp"
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/convert.hpp"
@@ -30,6 +32,7 @@ struct InitWords {
   std::string recipe = "recipe.yaml";
   bool force = false;
   bool schema = false;
+  bool try_it = false;
 };
 
 void check_place(const InitWords& options) {
@@ -126,7 +129,7 @@ void tell_of_others(const InitWords& options, const Ui& ui) {
                      found->lexically_normal().string()));
 }
 
-int init_command(const InitWords& options, const Ui& ui) {
+int init_command(const InitWords& options, Ui& ui) {
   if (options.schema) {
     std::string text(recipe_schema());
     text.pop_back();  // `answer` ends the line
@@ -143,14 +146,20 @@ int init_command(const InitWords& options, const Ui& ui) {
   const std::string text = render_draft(draft, fs::path(options.recipe).filename().string());
   check_readable(text, options.recipe);
   write_draft(options, text);
+  if (!ui.options.json) {
+    for (const LeftOut& one : draft.notes) ui.say("note: " + sentence(one));
+    for (const LeftOut& one : draft.left_out) ui.say("not carried over: " + sentence(one));
+    if (options.from.empty() && options.framework.empty()) tell_of_others(options, ui);
+  }
+  if (options.try_it) {
+    const Interruption interruption{ui.options.quiet || ui.options.json};
+    try_recipe(ui, options.recipe);
+  }
   if (ui.options.json) {
     answer_draft_json(options, draft, host, ui);
-    return 0;
+  } else {
+    ui.answer(options.recipe);
   }
-  for (const LeftOut& one : draft.notes) ui.say("note: " + sentence(one));
-  for (const LeftOut& one : draft.left_out) ui.say("not carried over: " + sentence(one));
-  if (options.from.empty() && options.framework.empty()) tell_of_others(options, ui);
-  ui.answer(options.recipe);
   return 0;
 }
 
@@ -174,6 +183,8 @@ Action declare_init(CLI::App& app) {
   app.add_flag("--force", options->force, "write over a recipe that is there");
   app.add_flag("--schema", options->schema,
                "print the JSON Schema of recipes, for editors, and write nothing");
+  app.add_flag("--try", options->try_it,
+               "then lock, build and import all its packages, and add what is missing");
   app.footer("example: mlenv init --framework pytorch");
   return [options](Ui& ui) { return init_command(*options, ui); };
 }

@@ -141,6 +141,15 @@ void say_unused(Ui& ui, const Image& image, const JudgedRun& run) {
                   printable(devices->front()), run.name));
 }
 
+/// Once, of an image whose imports were tried.
+void say_failed_imports(Ui& ui, const ImageFacts& facts, const JudgedRun& run) {
+  if (!facts.failed_imports || facts.failed_imports->empty()) return;
+  const FailedImport& first = facts.failed_imports->front();
+  ui.say(fmt::format(
+      "note: `import {}` failed when it was tried: {}; `mlenv check {}` says what to do",
+      first.import, printable(first.error), run.name));
+}
+
 /// Facts that stand in for this host's.
 std::optional<Facts> other_host() {
   const auto path = variable("MLENV_HOST_FACTS");
@@ -178,6 +187,7 @@ std::string require_verdict(Ui& ui, const Image& image, const JudgedRun& run) {
     require_start(facts, *host, run);
   }
   say_unused(ui, image, run);
+  say_failed_imports(ui, facts, run);
   std::string libraries = libraries_for(facts, *host, run);
   passed.note(libraries);
   return libraries;

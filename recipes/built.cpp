@@ -166,6 +166,8 @@ std::string facts_for_record(const ImageFacts& facts) {
   const nlohmann::json all = nlohmann::json::parse(render_image_facts(facts));
   std::string out = "{";
   for (const auto& [name, value] : all.items()) {
+    if (name == "failed_imports")
+      continue;  // of this machine's trial; records are equal everywhere
     out += fmt::format("{}\n\"{}\": {}", out.size() == 1 ? "" : ",", name, value.dump());
   }
   return as_literal(out + "\n}");

@@ -8,6 +8,7 @@
 #include "recipes/marker.hpp"
 #include "recipes/package_address.hpp"
 #include "recipes/text.hpp"
+#include "recipes/version_syntax.hpp"
 #include "recipes/wheel_name.hpp"
 
 namespace mlenv {
@@ -160,6 +161,10 @@ class RequirementReader {
     skip_blanks();
     const std::string_view version = run(is_version_char);
     if (version.empty()) fail(fmt::format("a version is missing after `{}`", sign));
+    if (const std::string mistake = version_mistake(sign, version); !mistake.empty()) {
+      at_ -= version.size();
+      fail(mistake);
+    }
     return std::string(sign) + std::string(version);
   }
 

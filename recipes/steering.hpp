@@ -1,7 +1,7 @@
 #pragma once
-// What a recipe says of how its packages are chosen and built, in uv's and pip's own words: its keys
-// (docs/recipe.md, "Choosing and building"), `[tool.uv]` of its pyproject.toml, and options of its
-// requirements.txt. All of it is in the lock's request.
+// What a recipe says of how its packages are chosen and built, in uv's and pip's own words: its
+// keys (docs/recipe.md, "Choosing and building"), `[tool.uv]` of its pyproject.toml, and options of
+// its requirements.txt. All of it is in the lock's request.
 #include <map>
 #include <set>
 #include <string>
@@ -11,8 +11,8 @@ namespace mlenv {
 
 /// Where packages of these names are looked for, and nowhere else.
 struct PackageIndex {
-  std::string url;         ///< of an index, or of a page or folder of files
-  bool is_page = false;    ///< such a page or folder (`find-links`)
+  std::string url;                 ///< of an index, or of a page or folder of files
+  bool is_page = false;            ///< such a page or folder (`find-links`)
   std::set<std::string> packages;  ///< normalised names
   friend bool operator==(const PackageIndex&, const PackageIndex&) = default;
 };
@@ -40,8 +40,8 @@ struct BuildSteering {
   };
 
   std::vector<std::string> constraints;  ///< PEP 508, of build requirements; sorted, unique
-  /// What builds need and do not declare, PEP 508: `numpy`. Those that the image has, too, are taken
-  /// in the image's version (uv's `match-runtime`).
+  /// What builds need and do not declare, PEP 508: `numpy`. Those that the image has, too, are
+  /// taken in the image's version (uv's `match-runtime`).
   std::map<std::string, std::vector<std::string>> requirements;
   ByPackage<std::map<std::string, std::string>> env;  ///< one name's go before `all`
   /// For the build's backend (PEP 517); several values of one key in order.

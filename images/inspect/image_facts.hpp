@@ -172,6 +172,26 @@ struct Waste {
   }
 };
 
+/// A top-level Python package that an `import` statement did not get.
+struct FailedImport {
+  std::string package;  ///< normalised name of what brought it
+  std::string version;
+  std::string import;   ///< `lightgbm`, `google.cloud.storage`
+  std::string error;    ///< one line, as Python says it; or how the process ended
+  std::string library;  ///< that could not be opened: `libgomp.so.1`; empty: another reason
+  std::string module;   ///< that nobody brings: `sklearn`; empty: another reason
+  friend bool operator==(const FailedImport&, const FailedImport&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("package", self.package);
+    visit("version", self.version);
+    visit("import", self.import);
+    visit("error", self.error);
+    visit("library", self.library);
+    visit("module", self.module);
+  }
+};
+
 struct ImageFacts {
   std::string name;          ///< reference or path that it was asked for by
   std::string digest;        ///< of the image; empty: known before the build
@@ -200,6 +220,8 @@ struct ImageFacts {
   std::vector<Variable> environment;
   Fact<std::string> oldest_driver;      ///< the recipe's or the label's: `580`, `525.60.13`
   Fact<std::vector<std::string>> gpus;  ///< architectures that the recipe promises; empty: none
+  /// Those of its Python packages; unknown where nobody tried (`mlenv build --imports`).
+  Fact<std::vector<FailedImport>> failed_imports;
   friend bool operator==(const ImageFacts&, const ImageFacts&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -227,6 +249,7 @@ struct ImageFacts {
     visit("environment", self.environment);
     visit("oldest_driver", self.oldest_driver);
     visit("gpus", self.gpus);
+    visit("failed_imports", self.failed_imports);
   }
 };
 

@@ -250,6 +250,13 @@ ImageFacts image_facts(Store& store, const Image& image, Progress& progress) {
   return facts;
 }
 
+void remember_imports(Store& store, const Image& image, std::vector<FailedImport> failed,
+                      Progress& progress) {
+  ImageFacts facts = image_facts(store, image, progress);
+  facts.failed_imports = known(std::move(failed), "each was imported once");
+  store.put_key(facts_key(image), render_image_facts(facts));
+}
+
 std::uint64_t bytes_to_unpack(Store& store, const Image& image, Progress& progress) {
   std::set<Digest> counted;
   std::uint64_t bytes = 0;

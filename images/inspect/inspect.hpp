@@ -21,6 +21,11 @@ ImageFacts image_facts(Store& store, const Image& image, Progress& progress);
 /// What is remembered of it; nullopt: nothing is, and nothing is read.
 std::optional<ImageFacts> remembered_image_facts(const Store& store, const Image& image);
 
+/// What came of importing its packages (`mlenv build --imports`) is a fact of the image in this
+/// store from now on.
+void remember_imports(Store& store, const Image& image, std::vector<FailedImport> failed,
+                      Progress& progress);
+
 /// Of all its layers, the bottom one first, in parallel: for an ImageTree. Throws as `image_facts`.
 std::vector<LayerFacts> facts_of_layers(Store& store, const Image& image, Progress& progress);
 

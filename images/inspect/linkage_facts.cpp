@@ -119,6 +119,42 @@ bool is_started(std::string_view path, const ElfFile& elf) {
   return path.find("-packages/") != std::string_view::npos && !name.starts_with("lib");
 }
 
+/// Of Python packages without a module in machine code: a library that no file names is what their
+/// sources load (ctypes, as lightgbm, xgboost and llvmlite do).
+class LoadedBySources {
+ public:
+  explicit LoadedBySources(const ImageTree& tree) {
+    for (const auto& [path, node] : tree.nodes()) {
+      if (node.elf == nullptr) continue;
+      named_.insert(node.elf->needed.begin(), node.elf->needed.end());
+      if (is_started(path, *node.elf)) with_modules_.insert(std::string(package_folder(path)));
+    }
+  }
+
+  bool holds(std::string_view path, const ElfFile& elf) const {
+    const std::string_view folder = package_folder(path);
+    // `numpy.libs` has what modules name; NVIDIA's packages have plugins that few machines use.
+    if (folder.empty() || folder.ends_with(".libs") || last_part(folder) == "nvidia") return false;
+    const std::string_view name = last_part(path);
+    return name.starts_with("lib") && name.ends_with(".so") &&
+           !with_modules_.contains(std::string(folder)) && !named_.contains(std::string(name)) &&
+           !named_.contains(elf.soname);
+  }
+
+ private:
+  /// `usr/lib/python3/site-packages/lightgbm`; empty: of no package.
+  static std::string_view package_folder(std::string_view path) {
+    constexpr std::string_view kFolder = "-packages/";
+    const std::size_t at = path.find(kFolder);
+    if (at == std::string_view::npos) return {};
+    const std::size_t end = path.find('/', at + kFolder.size());
+    return end == std::string_view::npos ? std::string_view{} : path.substr(0, end);
+  }
+
+  std::set<std::string> named_;
+  std::set<std::string> with_modules_;
+};
+
 }  // namespace
 
 void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::string& library_path,
@@ -127,12 +163,13 @@ void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::strin
   std::map<std::string, Missed> libraries;
   std::map<std::pair<std::string, std::string>, Missed> versions;
   std::set<std::string> at_start;
+  const LoadedBySources loaded{tree};
   for (const auto& [path, node] : tree.nodes()) {
     const bool is_linked = node.elf != nullptr && node.entry->kind == "file" &&
                            node.elf->machine == machine && node.elf->is_dynamic;
     if (!is_linked || is_debug_file(path)) continue;
     const Linkage linkage = linker.link(path);
-    const bool starts = is_started(path, *node.elf);
+    const bool starts = is_started(path, *node.elf) || loaded.holds(path, *node.elf);
     for (const LinkedLibrary& one : linkage.libraries) {
       if (!one.path.empty()) continue;
       if (one.needed_by == path) libraries[one.name].add(path);

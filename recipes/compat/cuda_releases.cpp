@@ -86,7 +86,11 @@ std::string_view cuda_driver(std::string_view release) {
   return {};
 }
 
-std::string_view cuda_driver_floor(std::string_view major) {
+bool has_minor_compatibility(std::string_view release) { return !is_older(release, "11"); }
+
+std::string_view cuda_driver_floor(std::string_view release) {
+  if (!has_minor_compatibility(release)) return cuda_driver(release);
+  const std::string major = major_of(release);
   for (const CudaTable::Floor& floor : in_use().table.floors) {
     if (floor.major == major) return floor.driver;
   }

@@ -44,10 +44,12 @@ const CudaTable& cuda_table();
 /// The driver that came with a release; empty when mlenv does not know it.
 std::string_view cuda_driver(std::string_view release);
 
-/// Oldest Linux driver that runs a major version by minor-version compatibility: machine code, not
-/// PTX (CUDA Compatibility guide, "Minor Version Compatibility"); empty when mlenv does not know
-/// it.
-std::string_view cuda_driver_floor(std::string_view major);
+/// Oldest Linux driver that runs the machine code, not PTX, of a release or of any of a major
+/// version: from 11 on by minor-version compatibility (CUDA Compatibility guide, "Minor Version
+/// Compatibility"), before it the release's own. Empty when mlenv does not know it.
+std::string_view cuda_driver_floor(std::string_view release);
+/// Whether drivers of a major version run all its releases.
+bool has_minor_compatibility(std::string_view release);
 
 /// Whether this release's compiler can make code for the GPU, machine code or (for GPUs newer than
 /// the release) PTX that the GPU's driver compiles. nullopt: mlenv does not know the release or the

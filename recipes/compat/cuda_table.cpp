@@ -179,10 +179,12 @@ class TableReader {
 
   void build(const TomlValue& row) {
     CudaTable::Build made;
-    made.origin = origin(row, {"package", "release", "cuda", "code", "versions"});
+    made.origin = origin(row, {"package", "release", "cuda", "inside", "code", "versions"});
     made.package = reader_.text(row, "package");
     made.release = checked(row, "release", is_toolkit_release, "two numbers: `2.15`");
     made.cuda = optional_release(row, "cuda");
+    made.inside = reader_.optional_flag(row, "inside", false);
+    if (made.inside && made.cuda.empty()) reader_.fail(row, "`inside` goes with `cuda`");
     made.versions = reader_.texts(row, "versions");
     for (const std::string_view word : split(reader_.text(row, "code"), ' ')) {
       const auto code = parse_device_code(word);

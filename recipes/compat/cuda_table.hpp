@@ -44,6 +44,7 @@ struct CudaTable {
     std::string package;
     std::string release;  ///< first two numbers of the version
     std::string cuda;     ///< release that its wheels carry; empty: the version has one build alone
+    bool inside = false;  ///< its x86_64 wheels hold CUDA's libraries, and name no package of them
     std::vector<DeviceCode> code;
     std::vector<std::string> versions;  ///< whose wheels were read
     CudaRowOrigin origin;

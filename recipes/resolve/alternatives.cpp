@@ -26,6 +26,7 @@ std::string framework_wheel(const Recipe& recipe, const WheelResolution& resolut
 
 bool meets_cuda(const std::string& wanted, const WheelResolution& resolution) {
   if (wanted == "cpu") {
+    if (resolution.cuda) return false;
     // Builds of PyTorch's own index carry what they were built for in their local version.
     return std::none_of(
         resolution.wheels.begin(), resolution.wheels.end(),

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "recipes/compat/cuda_releases.hpp"
+#include "recipes/compat/framework_builds.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
@@ -23,6 +24,8 @@ constexpr std::array<std::string_view, 5> kReleasePackages = {
     "nvidia-nvjitlink"};
 /// Parts of nvcc that are packages of their own from 13 on.
 constexpr std::array<std::string_view, 2> kCompilerParts = {"nvidia-cuda-crt", "nvidia-nvvm"};
+
+constexpr std::string_view kDigits = "0123456789";
 
 bool is_suffixed(std::string_view major) {
   return std::find(kSuffixedMajors.begin(), kSuffixedMajors.end(), major) != kSuffixedMajors.end();
@@ -43,12 +46,14 @@ std::string cuda_major(const LockedWheel& wheel) {
   }
   if (name.starts_with("jax-cuda") || name.starts_with("cupy-cuda")) {
     const std::string_view rest = name.substr(name.find("cuda") + 4);
-    return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
+    // `cupy-cuda113` is of 11.3, `cupy-cuda11x` of any 11.
+    return std::string(rest.substr(0, std::min<std::size_t>(2, rest.find_first_not_of(kDigits))));
   }
   return {};
 }
 
-/// A toolkit or runtime package tells the release, in that order of trust.
+/// A toolkit package, a runtime, or what a framework holds itself tells the release, in that order
+/// of trust.
 std::optional<std::string> toolkit_release(const std::vector<LockedWheel>& wheels) {
   std::optional<std::string> release;
   for (const LockedWheel& wheel : wheels) {
@@ -57,12 +62,19 @@ std::optional<std::string> toolkit_release(const std::vector<LockedWheel>& wheel
       release = version_prefix(wheel.version, 2);
     }
   }
+  for (const LockedWheel& wheel : wheels) {
+    if (release) break;
+    std::string inside = cuda_inside(wheel.name, wheel.version, wheel.file);
+    if (!inside.empty()) release = std::move(inside);
+  }
   return release;
 }
 
 }  // namespace
 
 std::vector<std::string> cuda_constraints(std::string_view release) {
+  // CUDA before 11 is in no package: frameworks hold its libraries themselves.
+  if (!has_minor_compatibility(release)) return no_cuda_constraints();
   const std::string major = major_of(release);
   const std::string suffix = is_suffixed(major) ? fmt::format("-cu{}", major) : "";
   std::vector<std::string> constraints = {fmt::format("cuda-toolkit=={}.*", release)};
@@ -109,7 +121,7 @@ std::variant<std::optional<LockedCuda>, Conflict> locked_cuda(
   }
   const std::optional<std::string> release = toolkit_release(wheels);
   if (!release) return std::optional<LockedCuda>{};
-  const std::string_view floor = cuda_driver_floor(major_of(*release));
+  const std::string_view floor = cuda_driver_floor(*release);
   if (floor.empty()) {
     Conflict conflict;
     conflict.headline =

@@ -2,13 +2,23 @@
 
 #include <fmt/core.h>
 
+#include "recipes/compat/old_tensorflow.hpp"
 #include "recipes/mistakes.hpp"
+#include "recipes/requirement.hpp"
 
 namespace mlenv {
 namespace {
 
 constexpr std::string_view kAddIndex =
     "add an index that has such builds under `sources: {pypi: […]}`";
+
+bool asks_old_tensorflow(const Recipe& recipe) {
+  if (!recipe.framework) return false;
+  const auto read = parse_requirement(recipe.framework->text);
+  const auto* one = std::get_if<Requirement>(&read);
+  return one != nullptr && one->normalised_name() == "tensorflow" &&
+         wants_old_tensorflow(one->specifier);
+}
 
 }  // namespace
 
@@ -44,6 +54,10 @@ std::optional<Conflict> cuda_conflict(const WheelRequest& request, const WheelAn
     }
   }
   if (wanted != "cpu") conflict.hint = fmt::format("leave `cuda` out, or {}", kAddIndex);
+  if (wanted != "cpu" && asks_old_tensorflow(recipe)) {
+    conflict.facts.emplace_back("TensorFlow before 2.14 is made for CUDA 11");
+    conflict.hint = "write `cuda: \"11.8\"`, or allow a newer TensorFlow";
+  }
   return conflict;
 }
 

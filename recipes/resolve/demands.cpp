@@ -170,7 +170,7 @@ class Unmet {
 /// By the rules alone, before anything is asked of the index.
 bool may_do(const Recipe& recipe, std::string_view release) {
   const std::string oldest = recipe.oldest_driver();
-  if (!oldest.empty() && is_older(oldest, cuda_driver_floor(major_of(release)))) return false;
+  if (!oldest.empty() && is_older(oldest, cuda_driver_floor(release))) return false;
   if (recipe.compiler && !wheels_hold_nvcc(release)) return false;
   return std::none_of(recipe.gpus.begin(), recipe.gpus.end(), [&](const Placed& place) {
     const auto gpu = parse_device_code(place.text);

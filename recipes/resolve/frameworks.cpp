@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "recipes/compat/cuda_libraries.hpp"
+#include "recipes/compat/old_tensorflow.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/wheels.hpp"
@@ -35,22 +36,20 @@ Requirement framework_package(Requirement framework, std::string_view cuda) {
   const bool gpu = !cuda.empty() && cuda != "cpu";
   if (name == "pytorch") framework.name = "torch";
   if (name == "jax" && gpu) add_extra(framework, fmt::format("cuda{}", major_part(cuda)));
-  if (name == "tensorflow" && gpu) add_extra(framework, "and-cuda");
+  if (name == "tensorflow" && gpu && !wants_old_tensorflow(framework.specifier)) {
+    add_extra(framework, "and-cuda");
+  }
   if (name == "tensorflow" && cuda == "cpu") framework.name = "tensorflow-cpu";
   return framework;
 }
 
-/// Releases before these name no CUDA packages, so that constraints would not see what is inside.
-void bound_torch(const Recipe& recipe, FrameworkRequirements& all) {
-  for (const std::string& text : all.requirements) {
-    const auto read = parse_requirement(text);
-    const auto* requirement = std::get_if<Requirement>(&read);
-    const bool bound = recipe.cuda || recipe.demands_of_cuda();
-    if (requirement != nullptr && requirement->normalised_name() == "torch" && bound) {
-      all.constraints.emplace_back("torch>=2");
-      return;
-    }
+/// Whether the recipe's framework is a TensorFlow that names none of the libraries of `cuda`.
+bool brings_old_tensorflow(const Recipe& recipe) {
+  if (!recipe.framework || !recipe.cuda || major_part(recipe.cuda->text) != kOldTensorflowCuda) {
+    return false;
   }
+  const Requirement framework = parsed_requirement(recipe, *recipe.framework);
+  return framework.normalised_name() == "tensorflow" && wants_old_tensorflow(framework.specifier);
 }
 
 }  // namespace
@@ -74,8 +73,10 @@ FrameworkRequirements framework_requirements(const Recipe& recipe) {
     }
   }
   for (const ListedText& one : recipe.listed.requirements) all.requirements.push_back(one.text);
+  if (brings_old_tensorflow(recipe)) {
+    for (const std::string& one : old_tensorflow_libraries()) all.requirements.push_back(one);
+  }
   for (const ListedText& one : recipe.listed.constraints) all.constraints.push_back(one.text);
-  bound_torch(recipe, all);
   return all;
 }
 

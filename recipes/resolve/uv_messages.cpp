@@ -13,7 +13,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kMostUvFacts = 5;
+constexpr std::string_view kSo = ", so ";
 constexpr std::size_t kLongestFact = 300;
 
 /// One line; box-drawing marks of older releases and runs of blanks are gone.
@@ -54,11 +54,11 @@ std::string plain(std::string fact) {
   constexpr std::string_view kConcluded = ", we can conclude that ";
   if (fact.ends_with(kNothing)) fact.erase(fact.size() - kNothing.size());
   const std::size_t at = fact.find(kConcluded);
-  if (at != std::string::npos) fact.replace(at, kConcluded.size(), ", so ");
+  if (at != std::string::npos) fact.replace(at, kConcluded.size(), kSo);
   return fact;
 }
 
-/// uv's derivation, a sentence a fact.
+/// The end of uv's derivation, a sentence a fact.
 std::vector<std::string> sentences(std::string_view text) {
   const std::size_t start = text.find("Because ");
   if (start == std::string_view::npos) return {};
@@ -70,19 +70,23 @@ std::vector<std::string> sentences(std::string_view text) {
     for (const std::string_view next : {". And ", ". Because ", ". (", ". Now ", ". Thus, "}) {
       end = std::min(end, text.find(next));
     }
+    // Behind a list of versions there is no full stop.
+    end = std::min(end, text.find(" And because ", 1));
     std::string fact(trim(text.substr(0, end)));
     while (fact.ends_with('.')) fact.pop_back();
     fact = plain(std::move(fact));
-    if (fact.size() > kLongestFact) fact = fact.substr(0, kLongestFact) + " …";
     facts.push_back(without_addresses(fact));
-    text = end >= text.size() ? std::string_view{} : text.substr(end + 2);
+    text = end >= text.size() ? std::string_view{} : text.substr(end + (text[end] == '.' ? 2 : 1));
   }
-  if (facts.size() > kMostUvFacts) {
-    // The first say what clashes and the last what follows.
-    const std::size_t left_out = facts.size() - kMostUvFacts;
-    const auto middle = facts.begin() + kMostUvFacts - 1;
-    facts.erase(middle, middle + static_cast<std::ptrdiff_t>(left_out));
-    facts.insert(facts.end() - 1, fmt::format("({})", counted(left_out, "more step")));
+  // What clashes is what the last but one comes to, and the last: how it came to that is a tale.
+  if (facts.size() > 2) {
+    std::string& before_last = facts[facts.size() - 2];
+    const std::size_t so = before_last.rfind(kSo);
+    if (so != std::string::npos) before_last.erase(0, so + kSo.size());
+    facts.erase(facts.begin(), facts.end() - 2);
+  }
+  for (std::string& fact : facts) {
+    if (fact.size() > kLongestFact) fact = fact.substr(0, kLongestFact) + " …";
   }
   return facts;
 }

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "recipes/requirement.hpp"
+#include "recipes/resolve/conflict_hint.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/cuda_conflict.hpp"
 #include "recipes/resolve/demands.hpp"
@@ -149,7 +150,18 @@ class WheelResolver {
       for (const BuiltRelease& one : *request_.direct) names.push_back(one.wheel.name);
     }
     show_requirements(conflict, *request_.recipe, names);
+    explain_conflict(conflict, *request_.recipe, request_.python,
+                     [&](const std::string& name) { return newest_release(name); });
     return conflict;
+  }
+
+  std::string newest_release(const std::string& name) const {
+    UvQuestion question;
+    question.requirements = {name};
+    question.no_dependencies = true;
+    const UvAnswer answer = ask(question);
+    const auto* packages = std::get_if<PylockPackages>(&answer);
+    return packages == nullptr || packages->empty() ? std::string{} : packages->front().version;
   }
 
   /// uv names one package that no index has; the rest of the recipe's own are asked for alone.

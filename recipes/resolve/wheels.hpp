@@ -75,8 +75,8 @@ std::optional<SourceRelease> locate_source(const std::string& name, const std::s
                                            const fs::path& cache);
 
 /// All that the recipe asks of uv: requirements in the order of `framework`, `packages` and the
-/// files in `requirements`; constraints that `cuda` stands for (docs/recipe.md, "cuda") and those
-/// of files.
+/// files in `requirements`, then what the framework leaves to others to name; constraints that
+/// `cuda` stands for (docs/recipe.md, "cuda") and those of files.
 struct FrameworkRequirements {
   std::vector<std::string> requirements;
   std::vector<std::string> constraints;

@@ -61,7 +61,8 @@ std::optional<Standing> standing_by_release(const std::string& driver_cuda, cons
   if (is_older(major_of(driver_cuda), major)) return Standing::too_old;
   if (is_older(major, major_of(driver_cuda))) return Standing::as_new;
   if (!need.is_exact()) return Standing::at_least_minor;
-  return is_older(driver_cuda, need.release) ? Standing::minor_version : Standing::as_new;
+  if (!is_older(driver_cuda, need.release)) return Standing::as_new;
+  return has_minor_compatibility(need.release) ? Standing::minor_version : Standing::too_old;
 }
 
 /// By its number; nullopt: the table does not tell.
@@ -72,7 +73,7 @@ std::optional<Standing> by_number(const std::string& driver, const CudaNeed& nee
   }
   // Before the floor, which of CUDA 11 is above 11.0's own driver.
   if (!own.empty() && !is_older(driver, own)) return Standing::as_new;
-  const std::string_view floor = cuda_driver_floor(major_of(need.release));
+  const std::string_view floor = cuda_driver_floor(need.release);
   if (floor.empty()) return std::nullopt;
   if (is_older(driver, floor)) return Standing::too_old;
   if (!need.is_exact()) return Standing::at_least_minor;
@@ -191,7 +192,7 @@ Fact<Standing> driver_standing(const Facts& host, const CudaNeed& need) {
 }
 
 std::string oldest_driver_for(const CudaNeed& need) {
-  return std::string(cuda_driver_floor(major_of(need.release)));
+  return std::string(cuda_driver_floor(need.release));
 }
 
 std::string own_driver_of(const CudaNeed& need) { return std::string(cuda_driver(need.release)); }

@@ -41,6 +41,7 @@ void disk_space(Case& here);
 // rules_userland.cpp
 void architecture_differs(Case& here);
 void library_missing(Case& here);
+void import_fails(Case& here);
 void symbol_version_missing(Case& here);
 void cpu_instructions(Case& here);
 void kernel_too_old(Case& here);

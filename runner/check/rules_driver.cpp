@@ -65,9 +65,9 @@ std::string major_that_runs(const Facts& host) {
   const Text driver = driver_of(host);
   if (driver && host.system.wsl.value != true) {
     for (const CudaRelease& one : cuda_releases()) {  // newest first
-      std::string major = major_of(one.release);
-      const std::string_view floor = cuda_driver_floor(major);
-      if (!floor.empty() && !is_older(*driver, floor)) return major;
+      if (!has_minor_compatibility(one.release)) break;
+      const std::string_view floor = cuda_driver_floor(one.release);
+      if (!floor.empty() && !is_older(*driver, floor)) return major_of(one.release);
     }
   }
   return major_of(driver_cuda(host).value.value_or(""));

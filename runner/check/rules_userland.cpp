@@ -8,6 +8,7 @@
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 #include "runner/check/driver_standing.hpp"
+#include "runner/check/import_remedy.hpp"
 #include "runner/check/rules.hpp"
 #include "runner/facts/cpu_flags.hpp"
 
@@ -58,17 +59,6 @@ void find_lacking_flags(const Facts& host, const CpuNeed& need, std::vector<std:
     const bool is_watched = std::find(watched.begin(), watched.end(), flag) != watched.end();
     (is_watched ? missing : untold).push_back(flag);
   }
-}
-
-/// As Debian names packages of libraries (policy, 8.1): `libgl1` of `libGL.so.1`,
-/// `libfoo-2-3` of `libfoo-2.so.3`. Some are called otherwise.
-std::string debian_package_of(const std::string& soname) {
-  const std::size_t end = soname.find(".so");
-  std::string name = to_lower(std::string_view(soname).substr(0, end));
-  if (end == std::string::npos) return name;
-  const std::string number = soname.substr(std::min(end + 4, soname.size()));
-  if (!number.empty() && !name.empty() && is_digit(name.back())) name += '-';
-  return name + number;
 }
 
 /// What bases have of a library's symbols, oldest first: GCC's and glibc's releases in them.
@@ -156,6 +146,27 @@ void library_missing(Case& here) {
                               debian_package_of(names.front()), names.front())
                 : "nothing, unless a program says that it cannot open them: only plugins need "
                   "them, or their packages load them first"});
+}
+
+void import_fails(Case& here) {
+  const auto& failed = here.image().failed_imports;
+  if (!failed || failed->empty()) return;
+  std::vector<std::string> names;
+  std::vector<std::string> errors;
+  std::vector<std::string> lines;
+  for (const FailedImport& one : *failed) {
+    names.push_back(fmt::format("`import {}`", one.import));
+    errors.push_back(one.error);
+    std::string line = recipe_line(remedy_of(one));
+    if (!line.empty() && std::find(lines.begin(), lines.end(), line) == lines.end()) {
+      lines.push_back(std::move(line));
+    }
+  }
+  here.find("import-fails",
+            {listed(names, kMostLibrariesNamed), listed(errors, 2), failed.source,
+             lines.empty() ? "look at what it says, with `mlenv run IMAGE -- python "
+                             "-c 'import …'`"
+                           : join(lines, ", ") + " to the recipe"});
 }
 
 void symbol_version_missing(Case& here) {

@@ -148,8 +148,8 @@ void reap_others(const Fd& children) {
     const auto left = until - std::chrono::steady_clock::now();
     if (left <= left.zero()) return;
     pollfd fd{children.get(), POLLIN, 0};
-    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-    (void)::poll(&fd, 1, static_cast<int>(milliseconds));
+    const auto left_ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    (void)::poll(&fd, 1, static_cast<int>(left_ms));
     signalfd_siginfo happened{};
     if (fd.revents != 0) (void)!::read(children.get(), &happened, sizeof happened);
   }

@@ -25,8 +25,8 @@ void say_line(const std::string& line) {
   (void)write_quietly(STDERR_FILENO, "mlenv: " + line + "\n");
 }
 
-void poll_nodes(std::vector<pollfd>& fds, int milliseconds) {
-  if (::poll(fds.data(), fds.size(), milliseconds) < 0 && errno != EINTR) {
+void poll_nodes(std::vector<pollfd>& fds, int wait_ms) {
+  if (::poll(fds.data(), fds.size(), wait_ms) < 0 && errno != EINTR) {
     throw os_error(errno, "cannot wait for the job's other nodes");
   }
 }

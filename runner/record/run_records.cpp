@@ -273,9 +273,9 @@ std::optional<std::chrono::system_clock::time_point> parse_utc(std::string_view 
                                  tail.back() == 'Z' && is_digit(tail[1]) && is_digit(tail[2]) &&
                                  is_digit(tail[3]);
   if (!whole && !with_milliseconds) return std::nullopt;
-  const int milliseconds = whole ? 0 : std::stoi(std::string(tail.substr(1, 3)));
+  const int fraction_ms = whole ? 0 : std::stoi(std::string(tail.substr(1, 3)));
   return std::chrono::system_clock::from_time_t(::timegm(&parts)) +
-         std::chrono::milliseconds(milliseconds);
+         std::chrono::milliseconds(fraction_ms);
 }
 
 }  // namespace mlenv

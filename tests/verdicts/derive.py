@@ -34,7 +34,7 @@ BLOCKS = """driver-too-old ptx-too-new forward-compatibility-refused driver-mism
 driver-not-loaded device-nodes-missing cuda-init-fails requirement-unmet driver-below-recipe
 no-device-code recipe-gpus fabric-manager-missing architecture-differs cpu-instructions
 kernel-too-old namespaces-forbidden""".split()
-RISKS = """cdi-missing gpus-after-daemon-reload library-missing symbol-version-missing
+RISKS = """cdi-missing gpus-after-daemon-reload library-missing import-fails symbol-version-missing
 two-cuda-runtimes shared-memory-small memlock-low open-files-low user-without-name disk-space
 host-name-loopback interface-choice nccl-differs""".split()
 SLOWS = "ptx-only no-gpu cpu-only-framework gpudirect-missing".split()

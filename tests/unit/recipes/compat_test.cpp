@@ -82,14 +82,16 @@ TEST(CudaReleases, AreOrderedAndTheirDriversToo) {
     EXPECT_TRUE(std::is_gt(compare_versions(releases[i - 1].driver, releases[i].driver)));
   }
   for (const CudaRelease& one : releases) {
-    const std::string_view major = one.release.substr(0, 2);
     // The floor is a driver of the major's first releases; that of 11 came after 11.0.
     if (one.release == "11.0") continue;
-    EXPECT_TRUE(std::is_gteq(compare_versions(one.driver, cuda_driver_floor(major)))) << major;
+    EXPECT_TRUE(std::is_gteq(compare_versions(one.driver, cuda_driver_floor(one.release))))
+        << one.release;
   }
   EXPECT_EQ(cuda_driver("12.6"), "560.28.03");
   EXPECT_EQ(cuda_driver("12.7"), "");
   EXPECT_EQ(cuda_driver_floor("12"), "525.60.13");
+  EXPECT_EQ(cuda_driver_floor("12.6"), "525.60.13");
+  EXPECT_EQ(cuda_driver_floor("10.2"), "440.33");
   EXPECT_EQ(cuda_driver_floor("99"), "");
 }
 

@@ -179,7 +179,7 @@ TEST(Demands, LibrariesAreConstraintsForEveryMajor) {
       "name: a\nbase: debian:bookworm\nframework: pytorch\nlibraries: {cudnn: 9.5}\n", "r.yaml");
   EXPECT_EQ(framework_requirements(recipe).constraints,
             (std::vector<std::string>{"nvidia-cudnn-cu11==9.5.*", "nvidia-cudnn-cu12==9.5.*",
-                                      "nvidia-cudnn-cu13==9.5.*", "torch>=2"}));
+                                      "nvidia-cudnn-cu13==9.5.*"}));
 }
 
 }  // namespace

@@ -191,6 +191,22 @@ TEST(Cuda, ReleaseAndDriverComeFromTheWheels) {
   EXPECT_EQ(std::get<0>(locked_cuda({locked_wheel("nvidia-nccl-cu12", "2.32")})), std::nullopt);
 }
 
+TEST(Cuda, FrameworksThatHoldItTellTheRelease) {
+  const auto release = [](const std::string& version, const std::string& file) {
+    LockedWheel torch = locked_wheel("torch", version);
+    torch.file = file;
+    const auto found = std::get<0>(locked_cuda({torch}));
+    return found ? found->release + " from " + found->min_driver : "none";
+  };
+  EXPECT_EQ(release("1.12.1", "torch-1.12.1-cp310-cp310-manylinux1_x86_64.whl"),
+            "10.2 from 440.33");
+  EXPECT_EQ(release("1.12.1", "torch-1.12.1-cp310-cp310-manylinux2014_aarch64.whl"), "none");
+  EXPECT_EQ(release("1.12.1+cu113", "torch-1.12.1+cu113-cp310-cp310-linux_x86_64.whl"),
+            "11.3 from 450.80.02");
+  EXPECT_EQ(release("2.1.0+cpu", "torch-2.1.0+cpu-cp310-cp310-linux_x86_64.whl"), "none");
+  EXPECT_EQ(release("2.1.0", "torch-2.1.0-cp310-cp310-manylinux1_x86_64.whl"), "none");
+}
+
 TEST(Cuda, TwoMajorsAndUnknownOnesAreConflicts) {
   const auto two = locked_cuda(
       {locked_wheel("cuda-toolkit", "13.2.2"), locked_wheel("nvidia-nccl-cu12", "2.32")});
@@ -209,6 +225,12 @@ TEST(Cuda, FrameworksStandForTheirPackages) {
   EXPECT_EQ(first("framework: \"jax[k8s] < 1\"\ncuda: 13\n"), "jax[k8s,cuda13]<1");
   EXPECT_EQ(first("framework: tensorflow\ncuda: 12.6\n"), "tensorflow[and-cuda]");
   EXPECT_EQ(first("framework: tensorflow>=2.16\ncuda: cpu\n"), "tensorflow-cpu>=2.16");
+  // Before 2.14 it names none of CUDA's packages.
+  const Strings old =
+      framework_requirements(recipe_with_rest("framework: tensorflow<2.13\ncuda: \"11.8\"\n"))
+          .requirements;
+  EXPECT_EQ(old.front(), "tensorflow<2.13");
+  EXPECT_NE(std::find(old.begin(), old.end(), "nvidia-cudnn-cu11<9"), old.end());
   EXPECT_EQ(first("framework: scikit-learn\n"), "scikit-learn");
 }
 
@@ -220,7 +242,8 @@ TEST(Cuda, ReleasesStandForConstraints) {
       framework_requirements(recipe_with_rest("framework: pytorch\ncuda: \"13.0\"\n")).constraints;
   EXPECT_TRUE(has(torch, "cuda-toolkit==13.0.*"));
   EXPECT_TRUE(has(torch, "nvidia-cuda-runtime-cu12<0"));
-  EXPECT_TRUE(has(torch, "torch>=2"));
+  // What has its own CUDA inside asks for no package of it.
+  EXPECT_TRUE(has(cuda_constraints("10.2"), "nvidia-cuda-runtime-cu11<0"));
   const Strings older = cuda_constraints("12.6");
   EXPECT_TRUE(has(older, "nvidia-cuda-runtime-cu12==12.6.*"));
   EXPECT_TRUE(has(older, "nvidia-cuda-runtime<0"));

@@ -59,6 +59,19 @@ TEST(LibraryMissing, PluginsAreWorthKnowingAlone) {
   EXPECT_EQ(pair.finding("library-missing").needed, "libGL.so.1");
 }
 
+TEST(ImportFails, OnlyWhereSomebodyTried) {
+  Pair pair = plain_on_cpu();
+  EXPECT_EQ(pair.found(), "");
+  pair.image.failed_imports = from_test(std::vector<FailedImport>{});
+  EXPECT_EQ(pair.found(), "");
+  pair.image.failed_imports = from_test(std::vector<FailedImport>{
+      {"lightgbm", "4.6.0", "lightgbm", "OSError: libgomp.so.1: …", "libgomp.so.1", ""}});
+  EXPECT_EQ(pair.found(), "import-fails");
+  EXPECT_EQ(pair.finding("import-fails").severity, Severity::risks);
+  EXPECT_EQ(pair.finding("import-fails").needed, "`import lightgbm`");
+  EXPECT_EQ(pair.finding("import-fails").remedy, "add `system: [libgomp1]` to the recipe");
+}
+
 TEST(SymbolVersion, OfTheCLibrary) {
   Pair pair = plain_on_cpu();
   pair.image.glibc = from_test(SymbolVersions{"GLIBC_2.36", "/x", "GLIBC_2.36"});

@@ -1,0 +1,67 @@
+#include "cli/init_try.hpp"
+
+#include <set>
+
+#include "cli/answer_file.hpp"
+#include "cli/imports.hpp"
+#include "cli/recipes_use.hpp"
+#include "recipes/recipe_edit.hpp"
+#include "runner/check/import_remedy.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr int kMostTrials = 5;
+
+/// What was added in this and earlier rounds: nothing is tried twice.
+struct Additions {
+  std::set<std::string> system;
+  std::set<std::string> packages;
+
+  /// The new ones among what may mend these.
+  Additions take(const std::vector<FailedImport>& failed) {
+    Additions fresh;
+    for (const FailedImport& one : failed) {
+      const ImportRemedy remedy = remedy_of(one);
+      if (!remedy.system.empty() && system.insert(remedy.system).second) {
+        fresh.system.insert(remedy.system);
+      }
+      if (!remedy.python.empty() && packages.insert(remedy.python).second) {
+        fresh.packages.insert(remedy.python);
+      }
+    }
+    return fresh;
+  }
+  bool empty() const { return system.empty() && packages.empty(); }
+};
+
+Recipe with_added(Ui& ui, Recipe recipe, PackageList list, const std::set<std::string>& words) {
+  if (words.empty()) return recipe;
+  RecipeEdit edit = add_packages(recipe, list, {words.begin(), words.end()});
+  for (const PackageEdit& change : edit.changes) {
+    if (change.none() || !change.after) continue;
+    ui.say(fmt::format("added `{}` to `{}`", *change.after, key_of(list)));
+  }
+  return std::move(edit.recipe);
+}
+
+}  // namespace
+
+void try_recipe(Ui& ui, const fs::path& recipe) {
+  Additions added;
+  for (int round = 1;; ++round) {
+    const BuildOutcome built = built_here(ui, recipe, false);
+    const ImportTrial trial = try_and_keep_imports(ui, built.result.image, built.lock);
+    if (trial.failed.empty()) return;
+    const Additions fresh = added.take(trial.failed);
+    if (round == kMostTrials || fresh.empty()) throw failed_imports_error(trial, recipe.string());
+    for (const FailedImport& one : trial.failed) ui.say(shown_failure(one));
+    const Recipe before = read_recipe(recipe);
+    const Recipe more = with_added(ui, with_added(ui, before, PackageList::system, fresh.system),
+                                   PackageList::packages, fresh.packages);
+    if (more.source == before.source) throw failed_imports_error(trial, recipe.string());
+    write_answer_file(recipe, more.source);
+  }
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,60 @@
+#include "recipes/compat/old_tensorflow.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/resolve/versions.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kFirstWithPackages = "2.14";
+constexpr std::string_view kOldSuffix = "-cu11";
+/// The cuDNN of these releases is 8.
+constexpr std::array<std::string_view, 8> kLoaded = {
+    "cublas", "cuda-cupti", "cuda-runtime", "cudnn", "cufft", "curand", "cusolver", "cusparse"};
+
+bool allows_minor(std::string_view specifiers, int major, int minor) {
+  constexpr int kPatches = 10;
+  for (int patch = 0; patch < kPatches; ++patch) {
+    if (version_satisfies(fmt::format("{}.{}.{}", major, minor, patch), specifiers)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_old_tensorflow(std::string_view version) { return is_older(version, kFirstWithPackages); }
+
+bool wants_old_tensorflow(std::string_view specifiers) {
+  constexpr int kFirstMinor = 14;
+  constexpr int kBeyond = 100;
+  for (int minor = kFirstMinor; minor < kBeyond; ++minor) {
+    if (allows_minor(specifiers, 2, minor)) return false;
+  }
+  return !allows_minor(specifiers, 3, 0);
+}
+
+std::vector<std::string> old_tensorflow_libraries() {
+  std::vector<std::string> requirements;
+  for (const std::string_view name : kLoaded) {
+    requirements.push_back(
+        fmt::format("nvidia-{}{}{}", name, kOldSuffix, name == "cudnn" ? "<9" : ""));
+  }
+  return requirements;
+}
+
+std::string nvidia_library_folder(std::string_view package) {
+  constexpr std::string_view kPrefix = "nvidia-";
+  if (!package.starts_with(kPrefix) || !package.ends_with(kOldSuffix)) return {};
+  std::string name(
+      package.substr(kPrefix.size(), package.size() - kPrefix.size() - kOldSuffix.size()));
+  if (std::find(kLoaded.begin(), kLoaded.end(), name) == kLoaded.end()) return {};
+  std::replace(name.begin(), name.end(), '-', '_');
+  return fmt::format("nvidia/{}/lib", name);
+}
+
+}  // namespace mlenv

@@ -1,0 +1,252 @@
+#include "recipes/resolve/conflict_hint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "recipes/compat/cuda_libraries.hpp"
+#include "recipes/distribution.hpp"
+#include "recipes/requirement.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "recipes/resolve/wheels.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+std::string name_of_requirement(const std::string& text) {
+  const auto read = parse_requirement(text);
+  const auto* one = std::get_if<Requirement>(&read);
+  return one == nullptr ? std::string{} : one->normalised_name();
+}
+
+/// Names that the recipe and its files ask for themselves.
+std::set<std::string> named_packages(const Recipe& recipe) {
+  std::set<std::string> names;
+  for (const Placed& one : recipe.packages) names.insert(name_of_requirement(one.text));
+  for (const ListedText& one : recipe.listed.requirements) {
+    names.insert(name_of_requirement(one.text));
+  }
+  for (const ListedText& one : recipe.listed.constraints) {
+    names.insert(name_of_requirement(one.text));
+  }
+  // What `framework` is called among packages stands first of all.
+  const std::vector<std::string> all = framework_requirements(recipe).requirements;
+  if (recipe.framework && !all.empty()) names.insert(name_of_requirement(all.front()));
+  return names;
+}
+
+bool is_of_library(const Recipe& recipe, const std::string& package) {
+  return std::any_of(
+      recipe.libraries.begin(), recipe.libraries.end(), [&](const RecipeLibrary& library) {
+        const std::vector<std::string> packages = packages_of(*find_cuda_library(library.name));
+        return std::find(packages.begin(), packages.end(), package) != packages.end();
+      });
+}
+
+/// Demands that nobody wrote are those of a key.
+void name_keys(Conflict& conflict, const Recipe& recipe, const std::set<std::string>& named) {
+  static const std::regex demand("you require ((?:nvidia-|cuda-toolkit)[a-z0-9-]*)");
+  for (std::string& fact : conflict.facts) {
+    std::smatch found;
+    if (!std::regex_search(fact, found, demand) || named.contains(found[1].str())) continue;
+    const std::string key = is_of_library(recipe, found[1].str()) ? "`libraries`"
+                            : recipe.cuda ? fmt::format("`cuda: \"{}\"`", recipe.cuda->text)
+                                          : "";
+    if (key.empty()) continue;
+    fact = found.prefix().str() + key + " asks for " + found[1].str() + found.suffix().str();
+  }
+}
+
+/// `3.11` of `cp311`, `2.7` of `cp27mu`; empty for tags of another kind.
+std::string minor_of_tag(std::string_view tag) {
+  constexpr std::string_view kMark = "cp";
+  if (!tag.starts_with(kMark)) return {};
+  tag.remove_prefix(kMark.size());
+  std::size_t length = 0;
+  while (length < tag.size() && is_digit(tag[length])) ++length;
+  if (length < 2) return {};
+  return fmt::format("{}.{}", tag.substr(0, 1), tag.substr(1, length - 1));
+}
+
+std::vector<std::string> quoted_words(const std::string& text) {
+  static const std::regex word("`([^`]+)`");
+  std::vector<std::string> words;
+  for (std::sregex_iterator one(text.begin(), text.end(), word), end; one != end; ++one) {
+    words.push_back((*one)[1].str());
+  }
+  return words;
+}
+
+/// `3.7, 3.8 and 3.9`
+std::string and_joined(std::vector<std::string> all) {
+  if (all.size() < 2) return join(all, "");
+  const std::string last = std::move(all.back());
+  all.pop_back();
+  return join(all, ", ") + " and " + last;
+}
+
+struct Subject {
+  const Recipe& recipe;
+  std::string python;  ///< in full
+  const std::set<std::string>& named;
+};
+
+/// Wheels for other Pythons alone.
+bool explain_abi(Conflict& conflict, const Subject& subject) {
+  static const std::regex said(
+      "only found wheels for `([^`]+)` \\(v([^)]+)\\) with the following Python ABI tags?: "
+      "((?:`[^`]+`,? ?)+)");
+  std::smatch found;
+  if (!std::regex_search(conflict.told, found, said)) return false;
+  const std::string name = normalise_wheel_name(found[1].str());
+  const std::string wanted = fmt::format("{}=={} has no wheels with a matching Python ABI tag",
+                                         found[1].str(), found[2].str());
+  if (!subject.named.contains(name) || !says(conflict.told, wanted)) return false;
+  std::vector<std::string> minors;
+  for (const std::string& tag : quoted_words(found[3].str())) {
+    const std::string minor = minor_of_tag(tag);
+    if (!minor.empty() && std::find(minors.begin(), minors.end(), minor) == minors.end()) {
+      minors.push_back(minor);
+    }
+  }
+  if (minors.empty()) return false;
+  const std::string own = version_prefix(subject.python, 2);
+  conflict.headline = fmt::format("`{}` {} has no wheel for Python {}", name, found[2].str(), own);
+  std::erase_if(conflict.facts, [](const std::string& fact) { return says(fact, "ABI tag"); });
+  conflict.facts.push_back(fmt::format("its wheels are for Python {}", and_joined(minors)));
+  const std::string bases = bases_with_python(subject.recipe, [&](std::string_view minor) {
+    return std::find(minors.begin(), minors.end(), minor) != minors.end();
+  });
+  conflict.hint = fmt::format(
+      "{}, or choose another release of `{}`",
+      bases.empty() ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`"
+                    : bases,
+      name);
+  return true;
+}
+
+struct System {
+  std::string_view tag;
+  std::string_view name;
+  std::string_view marker;
+};
+constexpr std::array<System, 2> kOtherSystems = {{{"win", "Windows", "sys_platform == 'win32'"},
+                                                  {"macosx", "macOS", "sys_platform == 'darwin'"}}};
+
+/// Wheels for another system alone.
+bool explain_system(Conflict& conflict, const Subject& subject) {
+  static const std::regex said(
+      "Wheels are available for `([^`]+)` \\(v[^)]+\\) on the following platforms?: "
+      "((?:`[^`]+`,? ?)+)");
+  std::smatch found;
+  if (!std::regex_search(conflict.told, found, said)) return false;
+  const std::string name = normalise_wheel_name(found[1].str());
+  const std::vector<std::string> tags = quoted_words(found[2].str());
+  const auto system =
+      std::find_if(kOtherSystems.begin(), kOtherSystems.end(), [&](const System& one) {
+        return std::all_of(tags.begin(), tags.end(),
+                           [&](const std::string& tag) { return tag.starts_with(one.tag); });
+      });
+  if (system == kOtherSystems.end() || !subject.named.contains(name)) return false;
+  conflict.headline = fmt::format("`{}` is for {} alone", name, system->name);
+  std::erase_if(conflict.facts, [](const std::string& fact) { return says(fact, "matching p"); });
+  conflict.facts.push_back(fmt::format("its wheels are for {}", join(tags, ", ")));
+  conflict.hint = fmt::format("leave it out, or write `{} ; {}`", name, system->marker);
+  return true;
+}
+
+/// A package that needs another Python than the image has.
+bool explain_python(Conflict& conflict, const Subject& subject) {
+  static const std::regex said(
+      "Python version \\([^)]*\\) does not satisfy Python(\\S+) and "
+      "(([A-Za-z0-9._-]+?)([<>=!~]\\S*)?) "
+      "depends? on Python\\1");
+  std::smatch found;
+  if (!std::regex_search(conflict.told, found, said)) return false;
+  const std::string wanted = found[1].str();
+  const std::string package = found[2].str();
+  const std::string short_form =
+      fmt::format("{} needs Python {}, and the image has {}", package, wanted, subject.python);
+  for (std::string& fact : conflict.facts) {
+    if (says(fact, "does not satisfy Python")) fact = short_form;
+  }
+  if (!subject.named.contains(normalise_wheel_name(found[3].str()))) return true;
+  conflict.headline = short_form;
+  std::erase(conflict.facts, short_form);
+  std::erase_if(conflict.facts,
+                [](const std::string& fact) { return fact.starts_with("you require "); });
+  const std::string bases = bases_with_python(
+      subject.recipe, [&](std::string_view minor) { return version_satisfies(minor, wanted); });
+  conflict.hint = fmt::format(
+      "{}, or allow a release of `{}` for Python {}",
+      bases.empty() ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`"
+                    : bases,
+      found[3].str(), version_prefix(subject.python, 2));
+  return true;
+}
+
+/// A release that no index has.
+bool explain_release(Conflict& conflict, const Subject& subject, const NewestRelease& newest) {
+  static const std::regex said(
+      "there is no version of ([A-Za-z0-9._-]+)==([^ ,]+) and you require");
+  std::smatch found;
+  if (!std::regex_search(conflict.told, found, said)) return false;
+  const std::string name = normalise_wheel_name(found[1].str());
+  const std::string version = found[2].str();
+  if (!subject.named.contains(name)) return false;
+  conflict.headline = fmt::format("the Python indexes have no `{}` {}", name, version);
+  std::erase_if(conflict.facts,
+                [](const std::string& fact) { return says(fact, "there is no version of"); });
+  const std::size_t plus = version.find('+');
+  if (plus != std::string::npos) {
+    conflict.hint = fmt::format(
+        "`{}` marks a build of another index: name that under `sources: {{pypi: […]}}`, or leave "
+        "it out{}",
+        version.substr(plus), name == "torch" ? " and say the CUDA release with `cuda`" : "");
+    return true;
+  }
+  const std::string other = newest(name);
+  if (!other.empty()) {
+    conflict.facts.push_back(fmt::format("the newest that fits the image is {}", other));
+  }
+  conflict.hint = "choose a release that there is; one may have been deleted since";
+  return true;
+}
+
+}  // namespace
+
+std::string bases_with_python(const Recipe& recipe,
+                              const std::function<bool(std::string_view minor)>& fits) {
+  if (recipe.base_is_image) return {};
+  std::vector<std::string> own;
+  std::vector<std::string> others;
+  for (const Distribution& one : distributions()) {
+    for (const SuitePython& known : one.pythons) {
+      if (!fits(known.minor)) continue;
+      (one.id == recipe.distribution ? own : others)
+          .push_back(fmt::format("`base: {}:{}` (Python {})", one.id, known.suite, known.minor));
+    }
+  }
+  // The newest of each.
+  std::vector<std::string> named;
+  if (!own.empty()) named.push_back(own.back());
+  if (!others.empty()) named.push_back(others.back());
+  return named.empty() ? "" : "write " + join(named, " or ");
+}
+
+void explain_conflict(Conflict& conflict, const Recipe& recipe, const std::string& python,
+                      const NewestRelease& newest) {
+  const std::set<std::string> named = named_packages(recipe);
+  name_keys(conflict, recipe, named);
+  const Subject subject{recipe, python, named};
+  // The system first: a package for another one has old wheels for other Pythons, too.
+  if (explain_system(conflict, subject) || explain_abi(conflict, subject)) return;
+  if (explain_python(conflict, subject)) return;
+  explain_release(conflict, subject, newest);
+}
+
+}  // namespace mlenv

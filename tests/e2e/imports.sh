@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# mlenv build --imports and init --try: what an import needs that no file and no lock says is found, told with
+# the line that mends it, kept with the image, and added by --try. With --long also real packages that do so.
+# shellcheck disable=SC2016 # backticks stand in messages
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+# NAME, and the text of its __init__.py
+wheel() {
+  python3 - "$work/wheels" "$1" "$2" <<'PY'
+import base64, hashlib, sys, zipfile
+folder, name, text = sys.argv[1:]
+info = f'{name}-1.0.dist-info'
+files = {f'{name}/__init__.py': text + '\n',
+         f'{info}/METADATA': f'Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n',
+         f'{info}/WHEEL': 'Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n'}
+record = ''
+for path, content in files.items():
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content.encode()).digest()).rstrip(b'=').decode()
+    record += f'{path},sha256={digest},{len(content.encode())}\n'
+files[f'{info}/RECORD'] = record + f'{info}/RECORD,,\n'
+with zipfile.ZipFile(f'{folder}/{name}-1.0-py3-none-any.whl', 'w') as archive:
+    for path, content in files.items():
+        archive.writestr(path, content)
+PY
+}
+mkdir "$work/wheels"
+wheel mlenv_plain 'x = 1'
+wheel mlenv_gomp 'import ctypes; ctypes.CDLL("libgomp.so.1")'
+wheel mlenv_undeclared 'import idna'
+wheel mlenv_driven 'import ctypes; ctypes.CDLL("libcuda.so.1")'
+wheel mlenv_crashes 'import os; os.abort()'
+export UV_FIND_LINKS=$work/wheels
+cd "$work"
+base_tree
+
+note "all of it comes in"
+small_recipe recipe.yaml mlenv_plain
+"$MLENV" build --imports >digest 2>"$work/err" || fail "status $?: $(cat "$work/err")"
+grep -qx 'imports: 1 came in, 0 failed' "$work/err" || fail "$(cat "$work/err")"
+
+note "what does not is told, with its cause"
+small_recipe recipe.yaml mlenv_plain mlenv_gomp mlenv_undeclared mlenv_driven mlenv_crashes
+ends_with 3 "$MLENV" build --imports
+grep -q '^sha256:' "$work/out" || fail "no digest: $(cat "$work/out")"
+for line in 'imports: 1 came in, 3 failed' \
+  "note: it takes a GPU's driver, which a build has not: \`import mlenv_driven\`" \
+  'error: 3 Python packages of `recipe.yaml` cannot be imported' \
+  '`import mlenv_crashes` (mlenv-crashes 1.0): ended by SIGABRT' \
+  '`import mlenv_gomp` (mlenv-gomp 1.0): OSError: libgomp.so.1: cannot open shared object file' \
+  "\`import mlenv_undeclared\` (mlenv-undeclared 1.0): ModuleNotFoundError: No module named 'idna'" \
+  'hint: add `system: [libgomp1]` and `packages: ["idna"]` to the recipe'; do
+  grep -qF "$line" "$work/err" || fail "says nothing of \"$line\": $(cat "$work/err")"
+done
+"$MLENV" --json build --imports >"$work/out" 2>/dev/null && fail "status 0"
+python3 "$root/tests/schema/check.py" "$work/out" || fail "$(cat "$work/out")"
+equal "failures in JSON" 3 "$(jq '.imports.failed | length' "$work/out")"
+equal "without a GPU" mlenv_driven "$(jq -r '.imports.without_gpu[].import' "$work/out")"
+
+note "check knows it of the recipe and of the image, run says it once"
+for subject in recipe.yaml small; do
+  "$MLENV" check "$subject" >"$work/out" 2>&1 || true
+  grep -q 'import-fails' "$work/out" || fail "check $subject: $(cat "$work/out")"
+  grep -qF 'system: [libgomp1]' "$work/out" || fail "check $subject: $(cat "$work/out")"
+done
+"$MLENV" run --no-project small -- python -c 'import mlenv_plain' 2>"$work/err"
+grep -q 'note: `import mlenv_crashes` failed when it was tried' "$work/err" || fail "run: $(cat "$work/err")"
+
+note "init --try adds it"
+printf 'mlenv_plain\nmlenv_gomp\nmlenv_undeclared\n' >requirements.txt
+"$MLENV" init --force --from requirements.txt --try >"$work/out" 2>"$work/err" || fail "status $?: $(cat "$work/err")"
+grep -qF 'added `libgomp1` to `system`' "$work/err" || fail "$(cat "$work/err")"
+grep -qF 'added `idna` to `packages`' "$work/err" || fail "$(cat "$work/err")"
+"$MLENV" build --imports -q >/dev/null || fail "the recipe still lacks something: $(cat recipe.yaml)"
+
+note "and where nothing helps, says so and leaves the recipe"
+echo mlenv_crashes >requirements.txt
+ends_with 3 "$MLENV" init --force --from requirements.txt --try
+grep -qF '`import mlenv_crashes` (mlenv-crashes 1.0): ended by SIGABRT' "$work/err" || fail "$(cat "$work/err")"
+[ -e recipe.yaml ] || fail "the recipe is gone"
+verify_store
+
+if [ "$MLENV_TEST_LONG" = 1 ]; then
+  note "packages that do so"
+  unset UV_FIND_LINKS
+  printf 'lightgbm\nopencv-python\nsoundfile\nsounddevice\n' >requirements.txt
+  "$MLENV" init --force --from requirements.txt --try >"$work/out" 2>"$work/err" || fail "status $?: $(cat "$work/err")"
+  cat "$work/err"
+fi

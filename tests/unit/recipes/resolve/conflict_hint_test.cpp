@@ -1,0 +1,99 @@
+// What uv 0.13.8 said of real packages in November 2026, and what becomes of it.
+#include "recipes/resolve/conflict_hint.hpp"
+
+#include <gtest/gtest.h>
+
+#include "recipes/resolve/uv.hpp"
+
+namespace mlenv {
+namespace {
+
+Conflict explained_as(const std::string& rest, const std::string& said) {
+  const Recipe recipe = parse_recipe("name: x\nbase: debian:bookworm\n" + rest, "r.yaml");
+  auto answer = explain_uv_failure("error: No solution found when resolving dependencies\n" + said);
+  Conflict conflict = std::get<Conflict>(std::move(answer));
+  explain_conflict(conflict, recipe, "3.11.2", [](const std::string&) { return "2.3.3"; });
+  return conflict;
+}
+
+TEST(ConflictHint, WheelsForOtherPythonsNameABaseThatHasOne) {
+  const Conflict conflict = explained_as(
+      "framework: pytorch==1.12.1\n",
+      "  cause: Because torch==1.12.1 has no wheels with a matching Python ABI tag (e.g., `cp311`) "
+      "and you require torch==1.12.1, we can conclude that your requirements are unsatisfiable.\n\n"
+      "hint: You require CPython 3.11 (`cp311`), but we only found wheels for `torch` (v1.12.1) "
+      "with "
+      "the following Python ABI tags: `cp37m`, `cp38`, `cp39`, `cp310`\n");
+  EXPECT_EQ(conflict.headline, "`torch` 1.12.1 has no wheel for Python 3.11");
+  EXPECT_EQ(conflict.facts,
+            std::vector<std::string>{"its wheels are for Python 3.7, 3.8, 3.9 and 3.10"});
+  EXPECT_EQ(conflict.hint,
+            "write `base: debian:bullseye` (Python 3.9) or `base: ubuntu:jammy` (Python "
+            "3.10), or choose another release of `torch`");
+}
+
+TEST(ConflictHint, APackageForAnotherSystemIsSaidToBeOne) {
+  const Conflict conflict = explained_as(
+      "packages: [pywin32]\n",
+      "  cause: Because pywin32<=302 has no wheels with a matching Python ABI tag (e.g., `cp311`) "
+      "and "
+      "only the following versions of pywin32 are available:\n"
+      "             pywin32<=302\n             pywin32>=303\n"
+      "         we can conclude that pywin32<303 cannot be used.\n"
+      "         And because pywin32>=303 has no wheels with a matching platform tag (e.g., "
+      "`manylinux_2_36_x86_64`) and you require pywin32, we can conclude that your requirements "
+      "are "
+      "unsatisfiable.\n\n"
+      "hint: You require CPython 3.11 (`cp311`), but we only found wheels for `pywin32` (v302) "
+      "with "
+      "the following Python ABI tags: `cp36m`, `cp37m`, `cp38`, `cp39`, `cp310`\n\n"
+      "hint: Wheels are available for `pywin32` (v312) on the following platforms: `win32`, "
+      "`win_amd64`, `win_arm64`\n");
+  EXPECT_EQ(conflict.headline, "`pywin32` is for Windows alone");
+  EXPECT_EQ(conflict.hint, "leave it out, or write `pywin32 ; sys_platform == 'win32'`");
+}
+
+TEST(ConflictHint, APackageForALaterPythonNamesABase) {
+  const Conflict conflict = explained_as(
+      "packages: [\"numpy>=2.5\"]\n",
+      "  cause: Because the current Python version (3.11.2) does not satisfy Python>=3.12 and "
+      "numpy>=2.5.0 depends on Python>=3.12, we can conclude that numpy>=2.5.0 cannot be used.\n"
+      "         And because you require numpy>=2.5, we can conclude that your requirements are "
+      "unsatisfiable.\n");
+  EXPECT_EQ(conflict.headline, "numpy>=2.5.0 needs Python >=3.12, and the image has 3.11.2");
+  EXPECT_EQ(conflict.hint,
+            "write `base: debian:trixie` (Python 3.13) or `base: ubuntu:questing` (Python "
+            "3.13), or allow a release of `numpy` for Python 3.11");
+}
+
+TEST(ConflictHint, AReleaseThatIsNotThereNamesTheNewest) {
+  const Conflict conflict = explained_as("packages: [pandas==2.3.99]\n",
+                                         "  cause: Because there is no version of pandas==2.3.99 "
+                                         "and you require pandas==2.3.99, we can "
+                                         "conclude that your requirements are unsatisfiable.\n");
+  EXPECT_EQ(conflict.headline, "the Python indexes have no `pandas` 2.3.99");
+  EXPECT_EQ(conflict.facts, std::vector<std::string>{"the newest that fits the image is 2.3.3"});
+}
+
+TEST(ConflictHint, ALocalVersionIsAnotherIndexs) {
+  const Conflict conflict = explained_as(
+      "packages: [torch==2.1.0+cu118]\n",
+      "  cause: Because there is no version of torch==2.1.0+cu118 and you require "
+      "torch==2.1.0+cu118, we can conclude that your requirements are unsatisfiable.\n");
+  EXPECT_EQ(conflict.hint,
+            "`+cu118` marks a build of another index: name that under `sources: {pypi: […]}`, or "
+            "leave it out and say the CUDA release with `cuda`");
+}
+
+TEST(ConflictHint, NobodyIsToldOfDemandsThatTheyDidNotWrite) {
+  const Conflict conflict = explained_as(
+      "framework: pytorch==2.7.1\ncuda: \"13.0\"\n",
+      "  cause: Because torch==2.7.1 depends on nvidia-cuda-runtime-cu12==12.6.77 and you require "
+      "torch==2.7.1, we can conclude that you require nvidia-cuda-runtime-cu12==12.6.77.\n"
+      "         And because you require nvidia-cuda-runtime-cu12<0, we can conclude that your "
+      "requirements are unsatisfiable.\n");
+  EXPECT_EQ(conflict.facts.back(), "`cuda: \"13.0\"` asks for nvidia-cuda-runtime-cu12<0");
+}
+
+}  // namespace
+}  // namespace mlenv
