@@ -8,6 +8,7 @@
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "base/utf8.hpp"
+#include "recipes/project_path.hpp"
 #include "recipes/setup_py.hpp"
 #include "recipes/text.hpp"
 #include "recipes/yaml.hpp"
@@ -71,7 +72,8 @@ std::string front_matter(const std::string& text) {
 }
 
 void convert_space(const fs::path& folder, Conversion& to) {
-  const YamlDocument readme = parse_yaml(front_matter(text_of(folder / "README.md")));
+  if (!is_file_in(folder, "README.md") || leads_out(folder / "README.md", folder)) return;
+  const YamlDocument readme = parse_yaml(front_matter(read_source(folder / "README.md", to).text));
   if (!readme.complete || readme.root.kind != YamlKind::map) return;
   const auto value = [&](std::string_view key) -> std::string {
     for (const YamlMember& member : readme.root.members) {
@@ -94,7 +96,7 @@ void convert_space(const fs::path& folder, Conversion& to) {
 
 void debian_packages(const fs::path& path, Conversion& to) {
   int number = 0;
-  const std::string text = text_of(path);
+  const std::string text = read_source(path, to).text;
   for (const std::string_view line : split(text, '\n')) {
     ++number;
     std::string_view one = trim(line.substr(0, line.find('#')));
@@ -141,7 +143,7 @@ void convert_beside(const fs::path& source, Conversion& to) {
   }
   for (const char* file : {"runtime.txt", ".python-version"}) {
     if (!to.draft.python.empty() || !is_file_in(folder, file)) continue;
-    const std::string text = text_of(folder / file);
+    const std::string text = read_source(folder / file, to).text;
     std::string kept(trim(first_line(trim(text))));
     for (const std::string_view begin : {"python-", "python"}) {
       if (kept.starts_with(begin)) kept.erase(0, begin.size());

@@ -159,6 +159,19 @@ TEST_F(ConvertSourcesTest, TheRichestOfAFolder) {
   EXPECT_EQ(code_of([&] { of("empty"); }), "source-invalid");
 }
 
+TEST_F(ConvertSourcesTest, LinksOutOfTheFolderAreNotRead) {
+  const TemporaryFolder elsewhere{temporary_root()};
+  write_file(elsewhere.path() / "secret", "a-secret\n", false);
+  put("requirements.txt", "six\n");
+  for (const char* name : {"packages.txt", "apt.txt", "runtime.txt"}) {
+    fs::create_symlink(elsewhere.path() / "secret", folder_.path() / name);
+    const Error error = error_of([&] { of("."); });
+    EXPECT_EQ(error.code(), "source-invalid") << name;
+    EXPECT_EQ(std::string(error.what()).find("a-secret"), std::string::npos) << error.what();
+    fs::remove(folder_.path() / name);
+  }
+}
+
 TEST_F(ConvertSourcesTest, RequirementsAsPeopleHaveThem) {
   std::string text = "\xFF\xFE";
   for (const char c : std::string("numpy==1.26.4\r\nsix\r\n")) text += std::string{c, '\0'};
