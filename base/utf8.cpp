@@ -43,6 +43,48 @@ std::size_t utf8_length(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned>(c) & 0xC0U) != 0x80; }));
 }
 
+namespace {
+
+void append_character(std::string& out, char32_t one) {
+  const auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
+  if (one < 0x80) return put(one);
+  if (one < 0x800) {
+    put(0xC0U | one >> 6U);
+  } else {
+    if (one < 0x10000) {
+      put(0xE0U | one >> 12U);
+    } else {
+      put(0xF0U | one >> 18U);
+      put(0x80U | (one >> 12U & 0x3FU));
+    }
+    put(0x80U | (one >> 6U & 0x3FU));
+  }
+  put(0x80U | (one & 0x3FU));
+}
+
+}  // namespace
+
+std::string decoded_text(std::string bytes) {
+  if (bytes.starts_with("\xEF\xBB\xBF")) return bytes.substr(3);
+  const bool little = bytes.starts_with("\xFF\xFE");
+  if ((!little && !bytes.starts_with("\xFE\xFF")) || bytes.size() % 2 != 0) return bytes;
+  const auto unit = [&](std::size_t at) -> char32_t {
+    return little ? byte_at(bytes, at) | byte_at(bytes, at + 1) << 8U
+                  : byte_at(bytes, at) << 8U | byte_at(bytes, at + 1);
+  };
+  std::string text;
+  for (std::size_t at = 2; at < bytes.size(); at += 2) {
+    char32_t one = unit(at);
+    if (one >= 0xD800 && one < 0xDC00 && at + 3 < bytes.size() && unit(at + 2) >> 10U == 0x37) {
+      one = 0x10000 + ((one & 0x3FFU) << 10U | (unit(at + 2) & 0x3FFU));
+      at += 2;
+    }
+    if (one >= 0xD800 && one < 0xE000) return bytes;  // half a pair
+    append_character(text, one);
+  }
+  return text;
+}
+
 std::optional<char32_t> take_character(std::string_view text, std::size_t& at) {
   const std::size_t length = utf8_sequence(text, at);
   const unsigned first = byte_at(text, at++);

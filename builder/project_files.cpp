@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
@@ -39,8 +40,9 @@ void hash_files(std::vector<Found>& all, Pool& pool) {
   pool.for_each(files.size(), [&](std::size_t i) { hash_file(*files[i]); });
 }
 
-/// No file where another source puts something, or needs a folder.
-void check_meetings(const Recipe& recipe, const std::vector<Found>& all) {
+/// No file where another source puts something else, or needs a folder. What two lines copy from
+/// one place to one place (`.` and `requirements.txt`) is left to the first.
+void check_meetings(const Recipe& recipe, std::vector<Found>& all) {
   struct Place {
     const Found* source;
     const ProjectFile* file;
@@ -51,12 +53,17 @@ void check_meetings(const Recipe& recipe, const std::vector<Found>& all) {
                        fmt::format("`{}` would become `/{}`, and `{}` `/{}`", file.shown, file.path,
                                    other.file->shown, other.file->path));
   };
+  std::set<const ProjectFile*> twice;
   for (const Found& source : all) {
     for (const ProjectFile& file : source.files) {
       const auto [other, fresh] = taken.emplace(file.path, Place{&source, &file});
-      const bool folders = file.kind == ProjectFile::Kind::folder &&
-                           other->second.file->kind == ProjectFile::Kind::folder;
-      if (!fresh && !folders) refuse(source, file, other->second);
+      if (fresh) continue;
+      const ProjectFile& first = *other->second.file;
+      if (file.kind == ProjectFile::Kind::folder && first.kind == file.kind) continue;
+      if (file.kind != first.kind || file.shown != first.shown) {
+        refuse(source, file, other->second);
+      }
+      twice.insert(&file);
     }
   }
   for (const Found& source : all) {
@@ -70,6 +77,14 @@ void check_meetings(const Recipe& recipe, const std::vector<Found>& all) {
       }
     }
   }
+  for (Found& source : all) {
+    std::vector<ProjectFile> kept;
+    for (ProjectFile& file : source.files) {
+      if (!twice.contains(&file)) kept.push_back(std::move(file));
+    }
+    source.files = std::move(kept);
+  }
+  std::erase_if(all, [](const Found& source) { return source.files.empty(); });
 }
 
 Digest files_digest(const std::vector<ProjectFile>& files) {

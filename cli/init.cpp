@@ -1,5 +1,4 @@
 // A first recipe: for this machine, or from another tool's file.
-#include <array>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +13,7 @@
 #include "cli/ui.hpp"
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/convert.hpp"
+#include "recipes/init/convert_folder.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/init/machine_keys.hpp"
 #include "recipes/logins.hpp"
@@ -95,15 +95,19 @@ void write_draft(const InitWords& options, const std::string& text) {
   write_answer_file(options.recipe, text);
 }
 
+nlohmann::json told_json(const std::vector<LeftOut>& all) {
+  nlohmann::json told = nlohmann::json::array();
+  for (const LeftOut& one : all) {
+    told.push_back({{"file", one.place.file},
+                    {"line", one.place.line > 0 ? nlohmann::json(one.place.line) : nullptr},
+                    {"text", one.text},
+                    {"why", one.why}});
+  }
+  return told;
+}
+
 void answer_draft_json(const InitWords& options, const Draft& draft, const HostFacts& host,
                        const Ui& ui) {
-  nlohmann::json left_out = nlohmann::json::array();
-  for (const LeftOut& one : draft.left_out) {
-    left_out.push_back({{"file", one.place.file},
-                        {"line", one.place.line > 0 ? nlohmann::json(one.place.line) : nullptr},
-                        {"text", one.text},
-                        {"why", one.why}});
-  }
   ui.answer(canonical({{"schema", "mlenv.init/1"},
                        {"recipe", options.recipe},
                        {"from", text_or_null(draft.source)},
@@ -113,23 +117,17 @@ void answer_draft_json(const InitWords& options, const Draft& draft, const HostF
                        {"framework", text_or_null(draft.framework)},
                        {"cuda", text_or_null(draft.cuda)},
                        {"driver", text_or_null(host.nvidia_driver)},
-                       {"left_out", std::move(left_out)}}));
+                       {"left_out", told_json(draft.left_out)},
+                       {"notes", told_json(draft.notes)}}));
 }
 
-/// Files that other tools describe environments with, where the person named none.
+/// A file that another tool describes the environment with, where the person named none.
 void tell_of_others(const InitWords& options, const Ui& ui) {
-  constexpr std::array<const char*, 6> kNames = {"Dockerfile",       "environment.yml",
-                                                 "environment.yaml", "cog.yaml",
-                                                 "pyproject.toml",   "requirements.txt"};
   const fs::path folder = fs::path(options.recipe).parent_path();
-  std::error_code unknown;
-  for (const char* name : kNames) {
-    const std::string path = (folder / name).string();
-    if (!fs::exists(path, unknown)) continue;
-    ui.say(
-        fmt::format("`{0}` is here: `mlenv init --force --from {0}` makes the recipe of it", path));
-    return;
-  }
+  const auto found = richest_source(folder.empty() ? "." : folder);
+  if (!found) return;
+  ui.say(fmt::format("`{0}` is here: `mlenv init --force --from {0}` makes the recipe of it",
+                     found->lexically_normal().string()));
 }
 
 int init_command(const InitWords& options, Ui& ui) {
@@ -152,6 +150,7 @@ int init_command(const InitWords& options, Ui& ui) {
   check_readable(text, options.recipe);
   write_draft(options, text);
   if (!ui.options.json) {
+    for (const LeftOut& one : draft.notes) ui.say("note: " + sentence(one));
     for (const LeftOut& one : draft.left_out) ui.say("not carried over: " + sentence(one));
     if (options.from.empty() && options.framework.empty()) tell_of_others(options, ui);
   }
@@ -174,8 +173,11 @@ Action declare_init(CLI::App& app) {
   app.add_option("--framework", options->framework,
                  "pytorch, tensorflow, jax, or any requirement, as `pytorch>=2.9`");
   take_word_of(app.add_option("--from", options->from,
-                              "convert a requirements file, environment.yml, Dockerfile, cog.yaml "
-                              "or pyproject.toml"),
+                              "convert a requirements file, environment.yml, Dockerfile, cog.yaml, "
+                              "pyproject.toml, setup.py, Pipfile, pixi.toml, devcontainer.json, "
+                              "notebook, virtual environment, or the richest of a project's folder")
+                   ->expected(0, 1)
+                   ->default_str("."),
                WordKind::file);
   app.add_option("--name", options->name, "the image's name; else the source's or the folder's");
   take_word_of(

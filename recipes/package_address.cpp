@@ -236,6 +236,7 @@ bool is_bare_address(std::string_view text) {
     return text.substr(0, scheme).find_first_of("@ ") == std::string_view::npos;
   }
   if (text.find('@') != std::string_view::npos) return false;
+  if (text.find('/') < text.find_first_of(" ;[=<>!~")) return true;  // no name has one
   return text.ends_with(".whl") || is_source_file(text);
 }
 

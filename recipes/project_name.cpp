@@ -2,6 +2,7 @@
 
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/setup_py.hpp"
 #include "recipes/source_file.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
@@ -9,19 +10,6 @@
 
 namespace mlenv {
 namespace {
-
-/// `name` of `[metadata]` (setuptools, "Declarative config").
-std::optional<std::string> setup_cfg_name(const std::string& text) {
-  bool metadata = false;
-  for (const std::string_view line : split(text, '\n')) {
-    const std::string_view whole = trim(line);
-    if (whole.starts_with('[')) metadata = whole == "[metadata]";
-    const std::size_t equals = whole.find('=');
-    if (!metadata || equals == std::string_view::npos) continue;
-    if (trim(whole.substr(0, equals)) == "name") return std::string(trim(whole.substr(equals + 1)));
-  }
-  return std::nullopt;
-}
 
 std::optional<std::string> pyproject_name(const fs::path& path, const std::string& text) {
   using Is = TomlValue::Kind;
@@ -52,7 +40,10 @@ std::optional<std::string> project_name(const fs::path& folder) {
     if (auto name = pyproject_name(folder / "pyproject.toml", *pyproject)) return well_formed(name);
   }
   if (const auto text = read_small_file_if_exists(folder / "setup.cfg", size_limit::kPyproject)) {
-    return well_formed(setup_cfg_name(*text));
+    if (auto name = well_formed(read_setup_cfg(*text).name)) return name;
+  }
+  if (const auto text = read_small_file_if_exists(folder / "setup.py", size_limit::kPyproject)) {
+    return well_formed(read_setup_py(*text).name);
   }
   return std::nullopt;
 }

@@ -8,8 +8,9 @@
 
 namespace mlenv {
 
-/// As the folder's pyproject.toml (`[project]`, `[tool.poetry]`) or setup.cfg has it; nullopt where
-/// neither does. Throws `requirements-invalid` for a pyproject.toml that is no TOML.
+/// As the folder's pyproject.toml (`[project]`, `[tool.poetry]`), setup.cfg or setup.py (where it
+/// is a plain text there) has it; nullopt where none does. Throws `requirements-invalid` for a
+/// pyproject.toml that is no TOML.
 std::optional<std::string> project_name(const fs::path& folder);
 
 /// `six-1.17.0.tar.gz` → name and version, also of wheels; nullopt for other files.

@@ -79,9 +79,7 @@ std::shared_ptr<const RequirementsText> RequirementFolder::open(const std::strin
     return nullptr;
   }
   fs::path shown = recipe_.path.parent_path() / path;
-  std::string text = read_small_file(file, size_limit::kRequirements);
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+  std::string text = decoded_text(read_small_file(file, size_limit::kRequirements));
   return std::make_shared<const RequirementsText>(
       RequirementsText{std::move(shown), std::move(text)});
 }

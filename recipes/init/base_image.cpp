@@ -1,5 +1,7 @@
 // What the name of a base image says, by the conventions of those that are used most (their pages
 // on Docker Hub; read in November 2026).
+#include <initializer_list>
+
 #include <fmt/core.h>
 
 #include "recipes/base_image.hpp"
@@ -70,12 +72,116 @@ void distribution(const SourcePlace& place, const ImageWords& words, std::string
   }
 }
 
-void python(const SourcePlace& place, const ImageWords& words, Conversion& to) {
-  if (words.tag.empty() || !is_tag_version(words.tag.front())) return;
-  to.python_version(place, words.tag.front());
+void bring(const SourcePlace& place, std::initializer_list<std::string_view> packages,
+           Conversion& to) {
+  for (const std::string_view one : packages) to.system_package(place, one);
+}
+
+/// What nearly every image has, and programs count on: certificates of servers, names of protocols,
+/// time zones.
+void bring_usual(const SourcePlace& place, Conversion& to) {
+  bring(place, {"ca-certificates", "netbase", "tzdata"}, to);
+}
+
+/// The images with no `slim` in their tag are made for building.
+void bring_compilers(const SourcePlace& place, std::string_view image, Conversion& to) {
+  bring(place, {"build-essential", "python3-dev", "git", "curl", "wget"}, to);
+  to.note(place, image,
+          "it holds a compiler, git, curl and wget, so `system` has them: leave out what your "
+          "programs do not use");
+}
+
+/// The first part of the tag that is a version, also behind a word: `python3.12`, `1-3.11`.
+std::string python_of_tag(const ImageWords& words) {
+  for (std::string_view part : words.tag) {
+    if (part.starts_with("python")) part.remove_prefix(6);
+    if (part.starts_with("py")) part.remove_prefix(2);
+    if (is_tag_version(part) && part.starts_with("3.")) return std::string(part);
+  }
+  return {};
+}
+
+void python(const SourcePlace& place, const ImageWords& words, std::string_view image,
+            Conversion& to) {
+  bring_usual(place, to);
+  const bool small = tag_has(words, "slim") || tag_has(words, "alpine");
+  if (!small && (words.repository == "python" || says(words.repository, "devcontainers"))) {
+    bring_compilers(place, image, to);
+  }
+  for (const std::string& part : words.tag) {
+    if (part.starts_with("alpine")) {
+      to.note(place, image, "Alpine's programs and packages are Debian's here");
+      break;
+    }
+  }
+  const std::string version = python_of_tag(words);
+  if (!version.empty()) to.python_version(place, version);
   Draft& draft = to.draft;
   suite_from(words, "debian", draft);
   if (!draft.python.empty() && python_of_base(draft.base) != draft.python) draft.base.clear();
+}
+
+/// `continuumio/miniconda3`, `condaforge/miniforge3`, `mambaorg/micromamba`
+bool is_conda_image(std::string_view repository) {
+  for (const std::string_view one :
+       {"miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", "anaconda"}) {
+    if (repository.ends_with(one)) return true;
+  }
+  return false;
+}
+
+/// Jupyter's images, by what each adds to the one before it (their documentation, "Selecting an
+/// Image").
+void jupyter(const SourcePlace& place, const ImageWords& words, std::string_view image,
+             Conversion& to) {
+  bring_usual(place, to);
+  const std::string name = words.repository.substr(words.repository.rfind('/') + 1);
+  const auto add = [&](std::initializer_list<std::string_view> packages) {
+    for (const std::string_view one : packages) to.python_package(place, one);
+  };
+  if (name != "docker-stacks-foundation") add({"jupyterlab", "notebook"});
+  if (name != "docker-stacks-foundation" && name != "base-notebook") {
+    bring(place, {"git", "curl", "nano", "unzip"}, to);
+  }
+  if (name != "docker-stacks-foundation" && name != "base-notebook" && name != "minimal-notebook") {
+    add({"pandas", "numpy", "scipy", "matplotlib", "scikit-learn", "scikit-image", "seaborn",
+         "statsmodels", "sympy", "sqlalchemy", "h5py", "ipywidgets", "bokeh", "cloudpickle", "dask",
+         "openpyxl", "tables", "numba"});
+    bring(place, {"build-essential", "ffmpeg"}, to);
+  }
+  if (name == "tensorflow-notebook") to.python_package(place, "tensorflow");
+  if (name == "pytorch-notebook") add({"torch", "torchvision", "torchaudio"});
+  if (name.find("spark") != std::string::npos) {
+    add({"pyspark", "pyarrow"});
+    bring(place, {"default-jre-headless"}, to);
+  }
+  const std::string version = python_of_tag(words);
+  if (!version.empty()) to.python_version(place, version);
+  if (to.draft.workdir.empty()) to.draft.workdir = "/home/jovyan";
+  to.draft.command = {"jupyter", "lab", "--ip=0.0.0.0", "--no-browser", "--allow-root"};
+  to.note(place, image,
+          "the packages that this image is known for: leave out what is not used; R and Julia are "
+          "not among them");
+}
+
+/// `huggingface/transformers-pytorch-gpu:4.41.2`
+void hugging_face(const SourcePlace& place, const ImageWords& words, std::string_view image,
+                  Conversion& to) {
+  const std::string name = words.repository.substr(words.repository.rfind('/') + 1);
+  if (!name.starts_with("transformers")) {
+    return to.leave_out(place, image, "what this image holds is not known by its name");
+  }
+  bring_usual(place, to);
+  bring(place, {"git", "ffmpeg"}, to);
+  const bool versioned = !words.tag.empty() && is_tag_version(words.tag.front());
+  to.python_package(place, versioned ? "transformers==" + words.tag.front() : "transformers");
+  const bool flow = name.find("tensorflow") != std::string::npos;
+  to.python_package(place, flow ? "tensorflow" : "torch");
+  if (!flow) {
+    for (const std::string_view one : {"torchvision", "torchaudio"}) to.python_package(place, one);
+  }
+  for (const std::string_view one : {"accelerate", "datasets"}) to.python_package(place, one);
+  to.note(place, image, "the packages that this image is known for: leave out what is not used");
 }
 
 /// `pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime`, `tensorflow/tensorflow:2.15.0-gpu`
@@ -88,6 +194,11 @@ void framework(const SourcePlace& place, const ImageWords& words, Conversion& to
   for (const std::string& part : words.tag) {
     if (torch && part.starts_with("cuda")) to.cuda_release(place, part.substr(4));
   }
+  bring_usual(place, to);
+  if (torch) {
+    for (const std::string_view one : {"torchvision", "torchaudio"}) to.python_package(place, one);
+  }
+  if (tag_has(words, "devel")) bring(place, {"build-essential", "python3-dev", "git"}, to);
   if (!torch && tag_has(words, "gpu")) to.cuda_release(place, "12");
   if (tag_has(words, "jupyter")) to.python_package(place, "jupyterlab");
 }
@@ -109,7 +220,45 @@ void convert_base_image(const SourcePlace& place, std::string_view image, Conver
   const ImageWords words = words_of(image);
   to.draft.base_note = fmt::format("In the place of `{}`.", shown_text(image));
   if (find_distribution(words.repository) != nullptr) return distribution(place, words, image, to);
-  if (words.repository == "python") return python(place, words, to);
+  const std::string& repository = words.repository;
+  if (repository == "python" || repository == "ghcr.io/astral-sh/uv" || repository == "astral/uv" ||
+      repository.ends_with("devcontainers/python")) {
+    return python(place, words, image, to);
+  }
+  if (is_conda_image(repository)) {
+    bring_usual(place, to);
+    bring(place, {"git"}, to);
+    to.draft.base_note.clear();
+    return to.leave_out(place, image, "conda itself: packages are Python's and Debian's here");
+  }
+  if (repository.starts_with("jupyter/") || repository.starts_with("quay.io/jupyter/")) {
+    return jupyter(place, words, image, to);
+  }
+  if (repository.starts_with("huggingface/")) return hugging_face(place, words, image, to);
+  if (repository.starts_with("rocm/")) {
+    suite_from(words, "ubuntu", to.draft);
+    for (const std::string& part : words.tag) {
+      if (to.draft.base.empty()) to.draft.base = base_of_number("ubuntu", part);
+    }
+    if (const std::string version = python_of_tag(words); !version.empty()) {
+      to.python_version(place, version);
+    }
+    if (repository.ends_with("/pytorch")) to.python_package(place, "torch");
+    return to.leave_out(
+        place, image,
+        "ROCm: builds for AMD's GPUs come from an index of their own, to be named in "
+        "`sources`, and its libraries from AMD's Debian archive");
+  }
+  if (repository.ends_with("devcontainers/base") ||
+      repository.ends_with("vscode/devcontainers/base")) {
+    suite_from(words, "debian", to.draft);
+    suite_from(words, "ubuntu", to.draft);
+    for (std::string_view part : words.tag) {
+      if (part.starts_with("ubuntu") && to.draft.base.empty()) to.draft.base = "ubuntu:jammy";
+    }
+    bring_usual(place, to);
+    return bring(place, {"git", "curl"}, to);
+  }
   if (words.repository == "pytorch/pytorch" || words.repository == "tensorflow/tensorflow") {
     framework(place, words, to);
     return to.leave_out(place, image, "what else this image holds, beside the framework");
@@ -117,6 +266,7 @@ void convert_base_image(const SourcePlace& place, std::string_view image, Conver
   if (words.repository == "nvidia/cuda") {
     if (!words.tag.empty()) to.cuda_release(place, words.tag.front());
     suite_from(words, "ubuntu", to.draft);
+    if (tag_has(words, "devel")) bring(place, {"build-essential"}, to);
     return to.leave_out(
         place, image,
         "CUDA comes with the framework's wheels, `libraries: {nvcc: true}` with the "

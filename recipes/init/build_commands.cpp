@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "recipes/init/docker_words.hpp"
 #include "recipes/init/run_prefix.hpp"
 #include "recipes/text.hpp"
 
@@ -24,6 +25,7 @@ struct Manager {
   std::string_view program;
   std::string_view why;
 };
+constexpr std::string_view kNoTool = "not needed: mlenv does without it";
 constexpr std::string_view kConda =
     "packages of conda have no key: name them under `packages`, as their wheels are called";
 constexpr std::string_view kProject =
@@ -55,6 +57,14 @@ std::vector<std::string> program_words(const ShellCommand& command) {
 bool fetches(const std::vector<std::string>& words) {
   if (words.empty()) return false;
   if (is_among(kFetching, words.front())) return true;
+  const bool python = words.front().starts_with("python");
+  for (const std::string& word : words) {
+    if (says(word, "https://") || says(word, "http://")) return true;
+    if (python &&
+        (says(word, "download") || says(word, "from_pretrained") || says(word, "load_dataset"))) {
+      return true;
+    }
+  }
   return words.front() == "git" && std::any_of(words.begin(), words.end(), [](const auto& word) {
            return is_among(kFetchingGit, word);
          });
@@ -106,15 +116,45 @@ class Converter {
                        "`system`, and write the rest as a step of `run`");
     }
     std::vector<ShellCommand> rest;
+    std::vector<Clone> own;
+    std::vector<Clone>& clones = commands_.clones == nullptr ? own : *commands_.clones;
+    std::string folder = commands_.folder;
+    bool piped = false;  // into a shell, from what is not needed
     for (const ShellCommand& one : all) {
+      const std::string program = one.words.empty() ? "" : one.words.front();
+      const bool reads = !one.alone && piped &&
+                         (program == "sh" || program == "bash" || program.starts_with("python") ||
+                          program == "env" || program == "sudo" || program == "tar");
+      piped = brings_tool(one.text) || (says(one.text, "sh.rustup.rs") && !one.alone);
+      if (piped && says(one.text, "sh.rustup.rs")) rust(one);
+      if (piped || reads) {
+        piped = piped || reads;
+        if (!reads && !says(one.text, "sh.rustup.rs")) leave_out(one.text, kNoTool);
+        continue;
+      }
       const bool plain = one.simple && one.alone;
-      if (plain && convert_install({commands_.place, one.words, one.text}, file_, to_)) continue;
+      if (plain && one.words.size() > 1 && program == "cd") {
+        folder = (fs::path(folder) / one.words[1]).lexically_normal().string();
+      }
+      const std::vector<std::string> bare = program_words(one);
+      if (auto clone = clone_of(bare, folder); plain && clone) clones.push_back(*std::move(clone));
+      const InstallCommand command{commands_.place, one.words, one.text, folder, clones};
+      if (plain && convert_install(command, file_, to_)) continue;
       rest.push_back(one);
     }
-    if (!rest.empty()) step(rest);
+    const bool stays = std::all_of(rest.begin(), rest.end(), [](const ShellCommand& one) {
+      return one.simple && !one.words.empty() && one.words.front() == "cd";
+    });
+    if (!stays) step(rest);
   }
 
  private:
+  void rust(const ShellCommand& one) {
+    to_.system_package(commands_.place, "rustc");
+    to_.system_package(commands_.place, "cargo");
+    leave_out(one.text, "Rust is Debian's here, in `system`");
+  }
+
   void leave_out(std::string_view text, std::string_view why) {
     to_.leave_out(commands_.place, text, why);
   }
@@ -141,6 +181,9 @@ class Converter {
     for (const auto& [name, value] : commands_.arguments) {
       if (names_variable(text, name))
         text.insert(0, fmt::format("{}={}\n", name, shell_quoted(value)));
+    }
+    if (commands_.bash) {
+      text = "bash -euo pipefail -c " + shell_quoted(text);
     }
     if (has_control(text, "\t\n")) return leave_out(commands_.text, "control characters are in it");
     made.step.command = std::move(text);

@@ -5,13 +5,13 @@
 
 #include <fmt/core.h>
 
+#include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/init/build_commands.hpp"
+#include "recipes/init/conda_names.hpp"
 #include "recipes/init/host_choice.hpp"
-#include "recipes/mistakes.hpp"
-#include "recipes/package_address.hpp"
-#include "recipes/project_name.hpp"
-#include "recipes/requirement_text.hpp"
+#include "recipes/init/named_requirement.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
@@ -59,26 +59,20 @@ std::string cuda_of_extra(std::string_view extra) {
   return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
-/// `./libs/x` as `x @ ./libs/x`, where the folder or archive says whose it is; else as it is.
-std::string with_name(const fs::path& folder, std::string_view text) {
-  Mistakes mistakes({}, std::string(text));
-  const auto lines = parse_requirement_lines(text, mistakes);
-  if (lines.size() != 1 || lines[0].what != RequirementLine::What::nameless) {
-    return std::string(text);
-  }
-  const auto read = parse_package_address(lines[0].text);
-  const auto* address = std::get_if<PackageAddress>(&read);
-  if (address == nullptr) return std::string(text);
-  std::optional<std::string> name;
-  if (const auto file = parse_release_file(address->file())) {
-    name = file->name;
-  } else {
-    name = project_name((folder.empty() ? "." : folder) / address->place / address->subdirectory);
-  }
-  if (!name) return std::string(text);
-  const std::string marker = lines[0].marker.empty() ? "" : " ; " + lines[0].marker;
-  return *name + lines[0].extras + " @ " + lines[0].text + marker;
-}
+/// What only other systems have: their wheels are for these alone.
+constexpr std::array<std::string_view, 16> kOfOtherSystems = {
+    "pywin32",          "pypiwin32",        "pywinpty",  "wmi",
+    "windows-curses",   "win32-setctime",   "winshell",  "win10toast",
+    "pywinauto",        "tensorflow-intel", "comtypes",  "wincertstore",
+    "tensorflow-macos", "tensorflow-metal", "jax-metal", "appnope"};
+constexpr std::string_view kOtherSystem =
+    "packages for Windows or macOS alone, which images are not";
+constexpr std::string_view kCondaFolder =
+    "conda's build folders, which no other machine has: without them these packages are the "
+    "index's, in any version";
+constexpr std::string_view kCondaOwn =
+    "libraries and tools of conda's: they are not asked of PyPI, where another project may be "
+    "called so";
 
 }  // namespace
 
@@ -116,8 +110,39 @@ void Conversion::leave_out(const SourcePlace& place, std::string_view text, std:
   draft.left_out.push_back({place, shown_text(text), shown_text(why)});
 }
 
-void Conversion::package_item(const std::string& text) {
+void Conversion::leave_out_with_others(const SourcePlace& place, std::string_view text,
+                                       std::string_view why) {
+  const std::string shown = shown_text(text);
+  for (LeftOut& one : together_) {
+    if (one.why != why || one.place.file != place.file) continue;
+    one.text += ", " + shown;
+    check_count(one.text.size() / 4, "packages that a recipe cannot say");
+    return;
+  }
+  together_.push_back({place, shown, std::string(why)});
+}
+
+void Conversion::note(const SourcePlace& place, std::string_view text, std::string_view why) {
+  check_count(draft.notes.size() + 1, "lines to look at");
+  draft.notes.push_back({place, shown_text(text), shown_text(why)});
+}
+
+void Conversion::package_item(const Requirement& requirement) {
+  const std::string text = requirement.str();
   std::vector<std::string>& packages = draft.packages;
+  constexpr std::size_t kMostCompared = 500;
+  for (std::string& known : packages) {
+    if (!later_wins_ || packages.size() > kMostCompared) break;
+    const auto read = parse_requirement(known);
+    const auto* one = std::get_if<Requirement>(&read);
+    if (one == nullptr || !one->marker.empty() || !requirement.marker.empty() ||
+        one->normalised_name() != requirement.normalised_name() ||
+        one->extras != requirement.extras) {
+      continue;
+    }
+    if (!requirement.specifier.empty() || !requirement.address.empty()) known = text;
+    return;
+  }
   if (std::find(packages.begin(), packages.end(), text) == packages.end()) packages.push_back(text);
   check_count(packages.size(), "packages");
 }
@@ -129,14 +154,29 @@ void Conversion::local_version(const SourcePlace& place, Requirement& requiremen
       std::min(requirement.specifier.find(',', plus), requirement.specifier.size());
   const std::string local = requirement.specifier.substr(plus + 1, end - plus - 1);
   const std::string release = release_of_tag(local);
-  if (release.empty() && local != "cpu") return;
-  leave_out(place, requirement.str(),
-            release.empty() ? "builds named `+cpu` come from an index of their own: name it in "
-                              "`sources`, and write `cuda: cpu`"
-                            : "builds named so come from an index of their own; `cuda` asks for "
-                              "the release instead");
+  if (local == "cpu") {
+    leave_out(place, requirement.str(),
+              "builds named `+cpu` come from an index of their own: name it in "
+              "`sources`, and write `cuda: cpu`");
+  } else if (!release.empty()) {
+    leave_out(place, requirement.str(),
+              "builds named so come from an index of their own; `cuda` asks for "
+              "the release instead");
+  } else {
+    leave_out_with_others(place, requirement.str(),
+                          "what stands behind the `+` names a build of somebody's own, which the "
+                          "default index does not have: the release itself is asked for");
+  }
   requirement.specifier.erase(plus, end - plus);
   if (!release.empty()) cuda_release(place, release);
+}
+
+/// Whether a later `pip install torch==2.0` puts it in the place of what is there.
+bool Conversion::replaces_framework(const Requirement& requirement) const {
+  const auto read = parse_requirement(draft.framework);
+  const auto* one = std::get_if<Requirement>(&read);
+  return later_wins_ && one != nullptr && !requirement.specifier.empty() &&
+         one->normalised_name() == requirement.normalised_name();
 }
 
 bool Conversion::framework_package(const SourcePlace& place, Requirement requirement) {
@@ -153,7 +193,10 @@ bool Conversion::framework_package(const SourcePlace& place, Requirement require
     return !of_extra.empty();
   });
   if (draft.framework == requirement.str()) return true;
-  if (!draft.framework.empty()) return false;
+  if (!draft.framework.empty() && !replaces_framework(requirement)) {
+    return later_wins_ && requirement.specifier.empty() &&
+           draft.framework.starts_with(requirement.name);
+  }
   draft.framework = requirement.str();
   if (cuda == "cpu") {
     draft.cuda = cuda;
@@ -163,18 +206,48 @@ bool Conversion::framework_package(const SourcePlace& place, Requirement require
   return true;
 }
 
-void Conversion::python_package(const SourcePlace& place, std::string_view text) {
-  const std::string named = with_name(folder_, trim(text));
-  const auto read = parse_requirement(named);
+/// Whether it is of a system that no image is, or of conda's own, and told so.
+bool Conversion::elsewhere(const SourcePlace& place, const Requirement& requirement) {
+  const std::string name = requirement.normalised_name();
+  const bool other = is_among(kOfOtherSystems, name) || name.starts_with("pyobjc");
+  if (other && requirement.marker.empty()) {
+    leave_out_with_others(place, requirement.str(), kOtherSystem);
+    return true;
+  }
+  if (name == "pkg-resources") {
+    leave_out(place, requirement.str(),
+              "no package: older Debian's `pip freeze` tells it of itself");
+    return true;
+  }
+  return false;
+}
+
+std::optional<Requirement> Conversion::requirement_of(const SourcePlace& place,
+                                                      std::string_view text) {
+  const NamedRequirement named = named_requirement(folder_, text);
+  const auto read = parse_requirement(named.text);
   if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
     leave_out(place, text, wrong->message);
-    return;
+    return std::nullopt;
   }
-  Requirement requirement = std::get<Requirement>(read);
-  local_version(place, requirement);
-  if (framework_package(place, requirement)) return;
-  if (requirement.normalised_name() == "pytorch") requirement.name = "torch";
-  package_item(requirement.str());
+  auto requirement = std::get<Requirement>(read);
+  if (named.dropped_path) {
+    const CondaKind kind = conda_name(to_lower(requirement.name)).kind;
+    const bool python = kind == CondaKind::python || kind == CondaKind::unknown;
+    leave_out_with_others(place, requirement.name, python ? kCondaFolder : kCondaOwn);
+    if (!python) return std::nullopt;
+  }
+  if (!named.note.empty()) note(place, text, named.note);
+  return requirement;
+}
+
+void Conversion::python_package(const SourcePlace& place, std::string_view text) {
+  std::optional<Requirement> requirement = requirement_of(place, text);
+  if (!requirement || elsewhere(place, *requirement)) return;
+  local_version(place, *requirement);
+  if (framework_package(place, *requirement)) return;
+  if (requirement->normalised_name() == "pytorch") requirement->name = "torch";
+  package_item(*requirement);
 }
 
 void Conversion::system_package(const SourcePlace& place, std::string_view text) {
@@ -290,6 +363,8 @@ void Conversion::finish_steps() {
 
 void Conversion::finish() {
   finish_steps();
+  std::move(together_.begin(), together_.end(), std::back_inserter(draft.left_out));
+  together_.clear();
   for (const Index& index : extra_indexes_) {
     if (draft.indexes.empty()) {
       leave_out(index.place, index.url,

@@ -25,6 +25,10 @@ class Conversion {
 
   const fs::path& folder() const { return folder_; }
   void leave_out(const SourcePlace& place, std::string_view text, std::string_view why);
+  /// All of one reason are told in one line, with the place of the first.
+  void leave_out_with_others(const SourcePlace& place, std::string_view text, std::string_view why);
+  /// It is carried over, in a way that a person is to look at.
+  void note(const SourcePlace& place, std::string_view text, std::string_view why);
   /// Throws `source-invalid` where the file that is converted is a link to what lies elsewhere.
   void check_source(const fs::path& path) const;
   /// Throws `too-large` where the source has more of one kind: each is looked for among the others,
@@ -52,9 +56,14 @@ class Conversion {
     DraftStep step;
   };
   void add_step(Step step) { steps_.push_back(std::move(step)); }
+  /// One line of a requirements file, or an item of conda's list of `pip`; paths in it are those of
+  /// the folder that `file` is in.
+  void requirement_line(const SourcePlace& place, const std::string& text, const fs::path& file);
+  /// As in a build, whose later command puts another version in the place of an earlier one's.
+  void set_later_wins() { later_wins_ = true; }
   /// Lines of a requirements file, and of those that it names. What lies neither in the recipe's
   /// folder nor in that of the file that the person named is left out.
-  void requirements(const fs::path& path, const std::string& shown, const std::string& text);
+  void requirements(const fs::path& path, const std::string& shown, const std::string& bytes);
   /// The default index of Python, and others beside it.
   void python_index(const SourcePlace& place, std::string_view url, bool is_default);
 
@@ -62,9 +71,12 @@ class Conversion {
   void finish();
 
  private:
+  bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
   void local_version(const SourcePlace& place, Requirement& requirement);
-  void package_item(const std::string& text);
+  bool elsewhere(const SourcePlace& place, const Requirement& requirement);
+  std::optional<Requirement> requirement_of(const SourcePlace& place, std::string_view text);
+  void package_item(const Requirement& requirement);
   std::optional<std::string> name_for_requirements(const fs::path& real,
                                                    const std::string& text) const;
   bool holds(const fs::path& real) const;
@@ -79,6 +91,8 @@ class Conversion {
   std::vector<Index> extra_indexes_;
   std::vector<Step> steps_;
   std::set<fs::path> read_;
+  bool later_wins_ = false;
+  std::vector<LeftOut> together_;  ///< texts of the same `why` are joined
 };
 
 /// A file name made to an image's: lower case, with dashes; `environment` where nothing is left.

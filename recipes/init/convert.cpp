@@ -3,8 +3,12 @@
 #include "base/error.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/init/conda_packages.hpp"
+#include "recipes/init/convert_folder.hpp"
 #include "recipes/init/converters.hpp"
+#include "recipes/init/project_install.hpp"
 #include "recipes/mistakes.hpp"
+#include "recipes/project_name.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -27,8 +31,7 @@ std::string source_text(const fs::path& path) {
   if (fs::exists(path, unknown) && mlenv::file_size(path) > kMostSourceBytes) {
     throw not_readable(path, "is larger than 4 MiB, which no list of packages is");
   }
-  std::string text = read_small_file(path, size_limit::kConverted);
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  std::string text = decoded_text(read_small_file(path, size_limit::kConverted));
   const std::size_t fault = utf8_fault(text);
   if (fault != std::string::npos || text.find('\0') != std::string::npos) {
     throw not_readable(path, "is not UTF-8 text");
@@ -37,6 +40,11 @@ std::string source_text(const fs::path& path) {
 }
 
 }  // namespace
+
+ConversionSource read_source(const fs::path& path, const Conversion& to) {
+  to.check_source(path);
+  return {path, path.lexically_normal().string(), source_text(path)};
+}
 
 std::string_view format_name(SourceFormat format) {
   switch (format) {
@@ -49,7 +57,16 @@ std::string_view format_name(SourceFormat format) {
     case SourceFormat::cog:
       return "a Cog configuration";
     case SourceFormat::pyproject:
+    case SourceFormat::setup:
+    case SourceFormat::pipfile:
+    case SourceFormat::project_lock:
+    case SourceFormat::pylock:
+    case SourceFormat::pixi:
       return "a Python project";
+    case SourceFormat::devcontainer:
+      return "a development container";
+    case SourceFormat::notebook:
+      return "a notebook";
   }
   return "";
 }
@@ -63,41 +80,104 @@ std::optional<SourceFormat> format_of(const fs::path& path) {
   if (docker || ending == ".dockerfile" || ending == ".containerfile") {
     return SourceFormat::dockerfile;
   }
+  if (name == "setup.py" || name == "setup.cfg") return SourceFormat::setup;
+  if (name == "pipfile" || name == "pipfile.lock") return SourceFormat::pipfile;
+  if (name == "uv.lock" || name == "poetry.lock" || name == "pdm.lock") {
+    return SourceFormat::project_lock;
+  }
+  if (name.starts_with("pylock.") && ending == ".toml") return SourceFormat::pylock;
+  if (name == "pixi.toml") return SourceFormat::pixi;
+  if (name.ends_with("devcontainer.json")) return SourceFormat::devcontainer;
+  if (ending == ".ipynb") return SourceFormat::notebook;
   if (ending == ".yaml" || ending == ".yml") return SourceFormat::conda;
   if (ending == ".txt" || ending == ".in") return SourceFormat::requirements;
   return std::nullopt;
 }
 
+namespace {
+
+void convert_lock(const ConversionSource& source, Conversion& to) {
+  const std::string name = source.path.filename().string();
+  using Tool = ProjectInstall::Tool;
+  const Tool tool = name == "uv.lock" ? Tool::uv : name == "poetry.lock" ? Tool::poetry : Tool::pdm;
+  const fs::path folder = source.path.parent_path();
+  std::error_code unknown;
+  if (tool != Tool::uv && !fs::is_regular_file(folder / "pyproject.toml", unknown)) {
+    return convert_pinned_lock(source, {"main", "default"}, to);
+  }
+  install_project({source.shown, 0}, source.shown, {tool, folder}, to);
+  if (const auto own = project_name(folder)) to.draft.name = image_name_from(*own);
+}
+
+void convert_source(SourceFormat format, const ConversionSource& source, Conversion& to) {
+  switch (format) {
+    case SourceFormat::requirements:
+      if (is_conda_list(source.text)) return convert_conda_list(source.shown, source.text, to);
+      return to.requirements(source.path, source.shown, source.text);
+    case SourceFormat::conda:
+      return convert_conda(source, to);
+    case SourceFormat::dockerfile:
+      return convert_dockerfile(source, to);
+    case SourceFormat::cog:
+      return convert_cog(source, to);
+    case SourceFormat::pyproject:
+      if (says(source.text, "[tool.pixi") && !says(source.text, "[tool.poetry")) {
+        convert_pixi(source, to);
+      }
+      return convert_pyproject(source, to);
+    case SourceFormat::setup:
+      return convert_setup(source, to);
+    case SourceFormat::pipfile:
+      return source.path.extension() == ".lock" ? convert_pipfile_lock(source, to)
+                                                : convert_pipfile(source, to);
+    case SourceFormat::project_lock:
+      return convert_lock(source, to);
+    case SourceFormat::pylock:
+      return name_requirements(source, to);
+    case SourceFormat::pixi:
+      return convert_pixi(source, to);
+    case SourceFormat::devcontainer:
+      return convert_devcontainer(source, to);
+    case SourceFormat::notebook:
+      return convert_notebook(source, to);
+  }
+}
+
+/// The file of a project's folder that is converted.
+fs::path source_in(const fs::path& folder) {
+  if (const auto found = richest_source(folder)) return *found;
+  throw usage_error("source-invalid", "`{}` is a folder", folder.string())
+      .because("none of the files in it describes an environment in a way that mlenv knows")
+      .hint("name the file to convert");
+}
+
+}  // namespace
+
 Draft convert(const fs::path& path, const fs::path& folder) {
-  const std::optional<SourceFormat> format = format_of(path);
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown) && is_environment_folder(path)) {
+    Conversion conversion{folder, path};
+    conversion.draft.source = path.lexically_normal().string();
+    convert_environment_folder(path, conversion);
+    conversion.finish();
+    return std::move(conversion.draft);
+  }
+  const bool project = fs::is_directory(path, unknown);
+  const fs::path file = project ? source_in(path).lexically_normal() : path;
+  const std::optional<SourceFormat> format = format_of(file);
   if (!format) {
     throw usage_error("unknown-format", "`{}` has the name of no format that mlenv converts",
                       path.string())
         .hint(
-            "name a `Dockerfile`, `environment.yml`, `cog.yaml`, `pyproject.toml` or a "
-            "requirements file `*.txt`");
+            "name a `Dockerfile`, `environment.yml`, `cog.yaml`, `pyproject.toml`, `setup.py`, "
+            "`Pipfile`, `pixi.toml`, `devcontainer.json`, a lock, a notebook, a requirements file "
+            "`*.txt`, a virtual environment, or a project's folder");
   }
-  Conversion conversion{folder, path};
-  conversion.check_source(path);
-  const ConversionSource source{path, path.string(), source_text(path)};
+  Conversion conversion{folder, file};
+  const ConversionSource source = read_source(file, conversion);
   conversion.draft.source = source.shown;
-  switch (*format) {
-    case SourceFormat::requirements:
-      conversion.requirements(path, source.shown, source.text);
-      break;
-    case SourceFormat::conda:
-      convert_conda(source, conversion);
-      break;
-    case SourceFormat::dockerfile:
-      convert_dockerfile(source, conversion);
-      break;
-    case SourceFormat::cog:
-      convert_cog(source, conversion);
-      break;
-    case SourceFormat::pyproject:
-      convert_pyproject(source, conversion);
-      break;
-  }
+  convert_source(*format, source, conversion);
+  if (project) convert_beside(file, conversion);
   conversion.finish();
   return std::move(conversion.draft);
 }

@@ -9,20 +9,36 @@
 
 namespace mlenv {
 
-enum class SourceFormat { requirements, conda, dockerfile, cog, pyproject };
+enum class SourceFormat {
+  requirements,
+  conda,
+  dockerfile,
+  cog,
+  pyproject,
+  setup,         ///< setup.py, setup.cfg
+  pipfile,       ///< and Pipfile.lock
+  project_lock,  ///< uv.lock, poetry.lock, pdm.lock; with the pyproject.toml beside it
+  pylock,
+  pixi,
+  devcontainer,
+  notebook
+};
 
 /// `a Dockerfile`, `a conda environment`, …
 std::string_view format_name(SourceFormat format);
 
 /// By its name, as the tools themselves know it: `Dockerfile`, `*.dockerfile`, `Containerfile`,
-/// `cog.yaml`, `pyproject.toml`, other YAML (conda), `*.txt` and `*.in` (requirements). nullopt for
-/// others.
+/// `cog.yaml`, `pyproject.toml`, `setup.py`, `setup.cfg`, `Pipfile`, locks of uv, Poetry and PDM,
+/// `pixi.toml`, `devcontainer.json`, `*.ipynb`, other YAML (conda), `*.txt` and `*.in`
+/// (requirements). nullopt for others.
 std::optional<SourceFormat> format_of(const fs::path& path);
 
-/// Reads `path`, and the requirements files that it names. What a recipe cannot say goes to
-/// `left_out` with its place. `folder` is where the recipe will lie: `files` are relative to it.
-/// Nothing is run or fetched. Throws `source-invalid` (usage), with places, for a file that is
-/// malformed, `unknown-format` (usage) where `format_of` has no answer, `absent`.
+/// Reads `path`, and the requirements files that it names. A folder is a virtual environment, or a
+/// project, of whose files the richest is taken, with what belongs to it (convert_folder.hpp). What
+/// a recipe cannot say goes to `left_out` with its place. `folder` is where the recipe will lie:
+/// `files` are relative to it. Nothing is run or fetched. Throws `source-invalid` (usage), with
+/// places, for a file that is malformed, `unknown-format` (usage) where `format_of` has no answer,
+/// `absent`.
 Draft convert(const fs::path& path, const fs::path& folder);
 
 }  // namespace mlenv

@@ -1,11 +1,17 @@
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/copied_files.hpp"
+#include "recipes/init/docker_stages.hpp"
+#include "recipes/init/docker_words.hpp"
 #include "recipes/init/dockerfile.hpp"
 #include "recipes/init/shell_words.hpp"
 #include "recipes/recipe.hpp"
@@ -14,32 +20,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kHeredoc =
-    "a program's input: put it in a file that `files` copies, and run that by a step of `run`";
 constexpr std::string_view kUnknown = "a variable in it has no value in the Dockerfile";
-
-struct Stage {
-  std::string name;
-  std::string image;
-  DockerInstruction from;
-  std::vector<DockerInstruction> instructions;
-};
-
-/// Instructions that a recipe has no words for.
-struct Other {
-  std::string_view keyword;
-  std::string_view why;
-};
-constexpr std::array<Other, 9> kOtherInstructions = {
-    {{"USER", "the image's user is root"},
-     {"EXPOSE", "ports are not part of an image here: `mlenv run` shares the host's network"},
-     {"VOLUME", "mount it when it runs: `mlenv run -v`"},
-     {"LABEL", "labels have no key"},
-     {"MAINTAINER", "labels have no key"},
-     {"HEALTHCHECK", "health checks have no key"},
-     {"STOPSIGNAL", "the signal is SIGTERM, as `mlenv run` got it"},
-     {"ONBUILD", "nothing is built on top by itself"},
-     {"SHELL", "steps of `run` are executed by `/bin/sh -euc`"}}};
 
 class DockerConversion {
  public:
@@ -52,19 +33,23 @@ class DockerConversion {
     for (DockerInstruction& one : all) {
       if (one.keyword == "FROM") {
         from(std::move(one));
-      } else if (stages_.empty()) {
+      } else if (stages_.all.empty()) {
         argument(one, globals_);
       } else {
-        stages_.back().instructions.push_back(std::move(one));
+        stages_.all.back().instructions.push_back(std::move(one));
       }
     }
-    if (stages_.empty()) return leave_out({"", {}, source_.shown, {}, 0}, "it has no `FROM`");
-    const std::vector<std::size_t> chain = chain_of_last();
-    for (std::size_t i = 0; i < stages_.size(); ++i) {
-      if (std::find(chain.begin(), chain.end(), i) != chain.end()) continue;
-      leave_out(stages_[i].from, "a stage of its own: what it makes is not in the recipe");
+    to_.set_later_wins();
+    if (stages_.all.empty()) return leave_out({"", {}, source_.shown, {}, 0}, "it has no `FROM`");
+    const std::vector<std::size_t> chain = stages_.chain_of(stages_.all.size() - 1);
+    taken_.insert(chain.begin(), chain.end());
+    DockerStages::Used used = stages_.used_by(chain);
+    installing_ = std::move(used.installing);
+    for (std::size_t i = 0; i < stages_.all.size(); ++i) {
+      if (taken_.contains(i) || used.all.contains(i)) continue;
+      leave_out(stages_.all[i].from, "a stage of its own: what it makes is not in the recipe");
     }
-    for (const std::size_t i : chain) stage(stages_[i], i == chain.front());
+    for (const std::size_t i : chain) stage(stages_.all[i], i == chain.front());
     finish();
   }
 
@@ -86,11 +71,11 @@ class DockerConversion {
   void from(DockerInstruction one) {
     bool complete = true;
     const std::vector<std::string> words = docker_words(one.text, globals_, complete);
-    Stage stage;
+    DockerStage stage;
     if (!words.empty() && complete) stage.image = words.front();
     if (words.size() >= 3 && to_lower(words[1]) == "as") stage.name = to_lower(words[2]);
     stage.from = std::move(one);
-    stages_.push_back(std::move(stage));
+    stages_.all.push_back(std::move(stage));
   }
 
   void argument(const DockerInstruction& one, DockerVariables& known_here) {
@@ -108,24 +93,52 @@ class DockerConversion {
     }
   }
 
-  /// The last stage and those that it begins with, the first one first.
-  std::vector<std::size_t> chain_of_last() const {
-    std::vector<std::size_t> chain;
-    for (std::size_t at = stages_.size() - 1;;) {
-      chain.push_back(at);
-      const std::string image = to_lower(stages_[at].image);
-      std::size_t before = at;
-      for (std::size_t i = 0; i < at; ++i) {
-        if (!stages_[i].name.empty() && stages_[i].name == image) before = i;
-      }
-      if (before == at) break;
-      at = before;
+  /// `COPY --from=build /app/.venv /app/.venv`: what that stage installs is in the image, and what
+  /// it copied from here.
+  void copy_from(const DockerInstruction& one, std::size_t from) {
+    if (open_.contains(from)) return leave_out(one, "a stage that copies from itself");
+    bool complete = true;
+    const std::vector<std::string> words = docker_words(one.text, known(), complete);
+    const CopiedFiles& copied = take_stage(from);
+    if (!complete || words.size() < 2) return leave_out(one, kUnknown);
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      const bool environment = is_environment_path(words[i]);
+      const bool found =
+          !environment && files_.copy_from(place(one), copied, words[i], words.back(), workdir_);
+      if (environment || found) continue;
+      leave_out(one, "made in another stage of the build: write as a step of `run` what makes it");
     }
-    std::reverse(chain.begin(), chain.end());
-    return chain;
   }
 
-  void stage(const Stage& stage, bool first) {
+  /// What another stage installs, and what it copies, once.
+  const CopiedFiles& take_stage(std::size_t from) {
+    const auto known_already = other_stages_.find(from);
+    if (known_already != other_stages_.end()) return known_already->second;
+    open_.insert(from);
+    CopiedFiles mine(source_.path.parent_path(), to_);
+    mine.only_find();
+    std::swap(files_, mine);
+    const std::string workdir = std::exchange(workdir_, "/");
+    const DockerVariables variables = variables_;
+    const bool other = std::exchange(other_, true);
+    for (const std::size_t i : stages_.chain_of(from)) {
+      arguments_.clear();
+      for (const DockerInstruction& one : stages_.all[i].instructions) {
+        const bool wanted = installing_.contains(i) && !taken_.contains(i);
+        if (one.keyword == "RUN" && !wanted) continue;
+        instruction(one);
+      }
+      taken_.insert(i);
+    }
+    other_ = other;
+    open_.erase(from);
+    variables_ = variables;
+    workdir_ = workdir;
+    std::swap(files_, mine);
+    return other_stages_.emplace(from, std::move(mine)).first->second;
+  }
+
+  void stage(const DockerStage& stage, bool first) {
     arguments_.clear();
     for (const std::string& flag : stage.from.flags) {
       to_.leave_out(place(stage.from), "FROM " + flag,
@@ -144,9 +157,9 @@ class DockerConversion {
     if (one.keyword == "ENV") return env(one);
     if (one.keyword == "WORKDIR") return workdir(one);
     if (one.keyword == "RUN") return run(one);
-    if (one.keyword == "COPY" || one.keyword == "ADD") {
-      return files_.copy(place(one), one, known(), workdir_);
-    }
+    if (one.keyword == "COPY" || one.keyword == "ADD") return copy(one);
+    if (other_) return;
+    if (one.keyword == "SHELL") return shell(one);
     if (one.keyword == "CMD") {
       command_ = one;
       return;
@@ -155,9 +168,52 @@ class DockerConversion {
       entrypoint_ = one;
       return;
     }
-    for (const Other& other : kOtherInstructions) {
-      if (other.keyword == one.keyword) leave_out(one, other.why);
+    const std::string_view why = why_no_key(one.keyword);
+    if (!why.empty()) leave_out(one, why);
+  }
+
+  void copy(const DockerInstruction& one) {
+    if (const auto stage = stages_.copied_from(one)) return copy_from(one, *stage);
+    if (!one.heredocs.empty()) return written_file(one);
+    const bool of_uv = std::any_of(one.flags.begin(), one.flags.end(), [](const std::string& flag) {
+      return flag.starts_with("--from=") && says(flag, "/uv");
+    });
+    if (of_uv) return leave_out(one, "not needed: mlenv does without it");
+    files_.copy(place(one), one, known(), workdir_);
+  }
+
+  /// `COPY <<EOF /etc/x`
+  void written_file(const DockerInstruction& one) {
+    const DockerHeredoc& heredoc = one.heredocs.front();
+    bool complete = true;
+    const std::vector<std::string> words = docker_words(one.text, known(), complete);
+    const bool quoted = one.text.find_first_of("'\"") != std::string::npos;
+    const std::string text =
+        quoted ? heredoc.text : expand_variables(heredoc.text, known(), complete);
+    if (other_) return;
+    if (!complete || words.size() != 2 || one.heredocs.size() > 1 || has_control(text, "\t\n")) {
+      return leave_out(one,
+                       "a file in the Dockerfile itself: write it here, and name it in `files`");
     }
+    fs::path where = (fs::path(workdir_) / words.back()).lexically_normal();
+    if (!where.has_filename()) where /= heredoc.name;
+    to_.add_step({workdir_,
+                  {fmt::format("mkdir -p {}\ncat > {} <<'{}'\n{}{}",
+                               shell_quoted(where.parent_path().string()),
+                               shell_quoted(where.string()), heredoc.name, text, heredoc.name),
+                   false,
+                   {}}});
+  }
+
+  void shell(const DockerInstruction& one) {
+    const auto words = exec_form(one.text);
+    const std::string program = words && !words->empty() ? words->front() : "";
+    bash_ = program.ends_with("bash");
+    if (program.ends_with("conda") || program.ends_with("mamba") || bash_ || program == "/bin/sh" ||
+        says(one.text, "_dockerfile_shell")) {
+      return;
+    }
+    leave_out(one, "steps of `run` are executed by `/bin/sh -euc`");
   }
 
   void env(const DockerInstruction& one) {
@@ -186,12 +242,29 @@ class DockerConversion {
 
   void variable(const DockerInstruction& one, const std::string& name, const std::string& value,
                 bool complete) {
+    if (other_ && complete) variables_[name] = value;
+    if (other_) return;
+    if (name == "PATH" && is_environment_path(value)) return;
     if (name == "PATH") {
       return to_.leave_out(place(one), fmt::format("{}={}", name, value),
                            "the image has its own PATH, with Python's programs first");
     }
     if (!complete) return to_.leave_out(place(one), fmt::format("{}={}", name, value), kUnknown);
     variables_[name] = value;
+    if (name == "PIP_INDEX_URL" || name == "UV_INDEX_URL" || name == "UV_DEFAULT_INDEX") {
+      return to_.python_index(place(one), value, true);
+    }
+    if (name == "PIP_EXTRA_INDEX_URL" || name == "UV_EXTRA_INDEX_URL" || name == "UV_INDEX") {
+      for (const std::string_view url : split(value, ' ')) {
+        if (!url.empty()) to_.python_index(place(one), url, false);
+      }
+      return;
+    }
+    if (is_manager_variable(name)) {
+      return to_.leave_out_with_others(
+          place(one), fmt::format("{}={}", name, value),
+          "settings of package managers, which the image does not need");
+    }
     to_.env(place(one), name, value);
   }
 
@@ -205,11 +278,17 @@ class DockerConversion {
       return leave_out(one, complete ? "not a path in the image" : kUnknown);
     }
     workdir_ = whole.string();
-    to_.draft.workdir = workdir_;
+    if (!other_) to_.draft.workdir = workdir_;
   }
 
   void run(const DockerInstruction& one) {
-    BuildCommands commands{place(one), one.text, known(), arguments_, workdir_, {}, {}};
+    BuildCommands commands{place(one), one.text, known(),  arguments_, workdir_,
+                           {},         {},       &clones_, bash_};
+    if (other_) {
+      commands.obstacle =
+          "a step of another stage of the build: write it as a step of `run` if what it makes is "
+          "needed";
+    }
     for (const std::string& flag : one.flags) run_flag(one, flag, commands);
     if (const auto words = exec_form(one.text)) {
       std::vector<std::string> quoted;
@@ -220,12 +299,28 @@ class DockerConversion {
           one.text.starts_with("<<") && one.text.find_first_of(" \t") == std::string::npos;
       // A heredoc alone is a script: a command a line.
       const DockerHeredoc& heredoc = one.heredocs.front();
-      if (!script || heredoc.text.starts_with("#!")) return leave_out(one, kHeredoc);
+      if (!script || heredoc.text.starts_with("#!")) return input(one, commands);
       commands.place.line = heredoc.line;
       commands.text = heredoc.text;
     }
     const FindFile find = [&](std::string_view name) { return files_.find(name, workdir_); };
     convert_commands(commands, find, to_);
+  }
+
+  /// A program's input: the step is the same text for its shell.
+  void input(const DockerInstruction& one, const BuildCommands& commands) {
+    std::string text = heredoc_script(one);
+    if (!commands.obstacle.empty() || has_control(text, "\t\n")) {
+      return leave_out(
+          one, commands.obstacle.empty() ? "control characters are in it" : commands.obstacle);
+    }
+    const bool network = says(text, "://") || says(text, "download") || says(text, "git clone");
+    for (const auto& [name, value] : commands.arguments) {
+      if (says(text, "$" + name) || says(text, "${" + name)) {
+        text.insert(0, fmt::format("{}={}\n", name, shell_quoted(value)));
+      }
+    }
+    to_.add_step({workdir_, {text, network, commands.secrets}});
   }
 
   void run_flag(const DockerInstruction& one, const std::string& flag, BuildCommands& commands) {
@@ -243,7 +338,11 @@ class DockerConversion {
       commands.secrets.push_back(secret);
     } else if (flag.find("type=cache") != std::string::npos) {
       to_.leave_out(place(one), "RUN " + flag, "not needed: downloads are kept in mlenv's cache");
-    } else if (flag == "--network=none") {
+    } else if (flag.find("type=bind") != std::string::npos &&
+               flag.find("from=") == std::string::npos) {
+      // What installs packages finds its file in this folder; a step would not.
+      commands.obstacle = "steps of `run` have no mounts: `files` copies what they read";
+    } else if (flag == "--network=none" || flag == "--network=default") {
       to_.leave_out(place(one), "RUN " + flag, "not needed: steps have no network unless they ask");
     } else {
       commands.obstacle = fmt::format("steps of `run` know no `{}`", shown_text(flag));
@@ -278,19 +377,26 @@ class DockerConversion {
       return leave_out(command_.keyword.empty() ? entrypoint_ : command_,
                        "not words that a command can be made of");
     }
-    to_.draft.command = std::move(words);
+    to_.draft.command = own_command(std::move(words));
   }
 
   const ConversionSource& source_;
   Conversion& to_;
   CopiedFiles files_;
-  std::vector<Stage> stages_;
+  DockerStages stages_;
   DockerVariables globals_;
   DockerVariables arguments_;
   DockerVariables variables_;
   std::string workdir_ = "/";
   DockerInstruction command_;
   DockerInstruction entrypoint_;
+  std::vector<Clone> clones_;
+  bool bash_ = false;
+  bool other_ = false;                ///< a stage is read that is not in the image
+  std::set<std::size_t> taken_;       ///< stages
+  std::set<std::size_t> installing_;  ///< stages whose environment is copied into the last one
+  std::set<std::size_t> open_;        ///< stages that are being read
+  std::map<std::size_t, CopiedFiles> other_stages_;
 };
 
 }  // namespace

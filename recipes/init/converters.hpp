@@ -3,6 +3,7 @@
 // throw `source-invalid` (usage), with places, for text that is not of the format.
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,21 +18,41 @@ struct ConversionSource {
   std::string text;
 };
 
+/// Its text, UTF-16 decoded. Throws `source-invalid` for a folder, pipe, link out of its folder,
+/// text that is no UTF-8, and `absent`, `too-large`.
+ConversionSource read_source(const fs::path& path, const Conversion& to);
+
 void convert_conda(const ConversionSource& source, Conversion& to);
 void convert_dockerfile(const ConversionSource& source, Conversion& to);
 void convert_cog(const ConversionSource& source, Conversion& to);
 void convert_pyproject(const ConversionSource& source, Conversion& to);
+void convert_setup(const ConversionSource& source, Conversion& to);  ///< setup.py, setup.cfg
+void convert_pixi(const ConversionSource& source, Conversion& to);
+void convert_devcontainer(const ConversionSource& source, Conversion& to);
+void convert_notebook(const ConversionSource& source, Conversion& to);
 
 /// What a base image's name says: distribution, Python, framework, CUDA.
 void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to);
+
+/// `git clone`d in a build: where in the image, and whence.
+struct Clone {
+  std::string path;     ///< absolute
+  std::string address;  ///< `git+https://h.example/x@v1`
+};
+std::optional<Clone> clone_of(std::span<const std::string> words, const std::string& folder);
 
 /// One simple command of a build; `file` finds a requirements file by its name in the image.
 struct InstallCommand {
   SourcePlace place;
   std::vector<std::string> words;
   std::string text;
+  std::string folder{};             ///< in the image, where it is started
+  std::span<const Clone> clones{};  ///< made before it
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
+/// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.
+bool convert_project_command(const InstallCommand& command, std::span<const std::string> words,
+                             const FindFile& file, Conversion& to);
 /// False, and nothing is done, for one that is no package manager's and no tidying up after one.
 bool convert_install(const InstallCommand& command, const FindFile& file, Conversion& to);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fnmatch.h>
+
 #include <fmt/core.h>
 
 #include "recipes/recipe.hpp"
@@ -28,7 +30,7 @@ bool is_archive(const std::string& name) {
 }  // namespace
 
 CopiedFiles::CopiedFiles(const fs::path& context, Conversion& to)
-    : context_(context.empty() ? "." : context), to_(to) {
+    : context_(context.empty() ? "." : context), to_(&to) {
   std::error_code unknown;
   const fs::path from = fs::weakly_canonical(to.folder().empty() ? "." : to.folder(), unknown);
   const fs::path relative = fs::weakly_canonical(context_, unknown).lexically_relative(from);
@@ -36,18 +38,36 @@ CopiedFiles::CopiedFiles(const fs::path& context, Conversion& to)
   if (reachable_ && relative != ".") prefix_ = relative.string() + '/';
 }
 
+bool CopiedFiles::copy_from(const SourcePlace& place, const CopiedFiles& stage,
+                            const std::string& source, const std::string& target,
+                            const std::string& workdir) {
+  const std::string begin = place_in_image(source, "/");
+  const std::string where = place_in_image(target, workdir);
+  bool some = false;
+  for (const auto& [there, here] : stage.copied_) {
+    if (there != begin && !there.starts_with(begin == "/" ? begin : begin + '/')) continue;
+    const std::string from = here.lexically_normal().lexically_relative(context_).string();
+    const fs::path inside = fs::path(there).lexically_relative(begin);
+    one(place, from.empty() ? "." : from,
+        inside == "." ? where : place_in_image(inside.string(), where), false);
+    some = true;
+  }
+  return some;
+}
+
 bool CopiedFiles::flags(const SourcePlace& place, const DockerInstruction& instruction) {
   bool usable = true;
+  if (only_find_) return instruction.heredocs.empty();
   for (const std::string& flag : instruction.flags) {
     const std::string text = instruction.keyword + ' ' + flag;
     if (flag.starts_with("--chown") || flag.starts_with("--chmod")) {
-      to_.leave_out(
+      to_->leave_out(
           place, text,
           "copied files are root's, with mode 0755 where they can be executed and 0644 otherwise");
     } else if (!flag.starts_with("--link")) {
-      to_.leave_out(place, text + ' ' + instruction.text,
-                    flag.starts_with("--from") ? "it is copied out of another stage or image"
-                                               : "no key of the recipe stands for it");
+      to_->leave_out(place, text + ' ' + instruction.text,
+                     flag.starts_with("--from") ? "it is copied out of another stage or image"
+                                                : "no key of the recipe stands for it");
       usable = false;
     }
   }
@@ -58,7 +78,7 @@ void CopiedFiles::copy(const SourcePlace& place, const DockerInstruction& instru
                        const DockerVariables& known, const std::string& workdir) {
   if (!flags(place, instruction)) return;
   const auto leave_out = [&](std::string_view why) {
-    to_.leave_out(place, instruction.keyword + ' ' + instruction.text, why);
+    to_->leave_out(place, instruction.keyword + ' ' + instruction.text, why);
   };
   if (!instruction.heredocs.empty())
     return leave_out("write it to a file of its own, and name that in `files`");
@@ -79,15 +99,41 @@ void CopiedFiles::copy(const SourcePlace& place, const DockerInstruction& instru
   for (const std::string& source : words) {
     const std::string text = fmt::format("{} {} {}", instruction.keyword, source, target);
     if (source.find("://") != std::string::npos || source.starts_with("git@")) {
-      to_.leave_out(place, text, "it is downloaded: fetch it once, and name the file in `files`");
+      to_->leave_out(place, text, "it is downloaded: fetch it once, and name the file in `files`");
     } else if (instruction.keyword == "ADD" && is_archive(source)) {
-      to_.leave_out(place, text, "ADD unpacks it: unpack it here, and name the folder in `files`");
+      to_->leave_out(place, text, "ADD unpacks it: unpack it here, and name the folder in `files`");
     } else if (source.find_first_of("*?[") != std::string::npos) {
-      to_.leave_out(place, text, "`files` takes no patterns: name each file, or their folder");
+      pattern(place, source, where, text);
     } else {
       one(place, source, where, into);
     }
   }
+}
+
+/// `*.py` of one folder: each file by its name.
+void CopiedFiles::pattern(const SourcePlace& place, const std::string& source,
+                          const std::string& where, const std::string& text) {
+  constexpr std::size_t kMostMatches = 40;
+  const fs::path whole = fs::path(source).relative_path().lexically_normal();
+  std::vector<std::string> found;
+  std::error_code unknown;
+  if (whole.parent_path().string().find_first_of("*?[") == std::string::npos) {
+    for (const auto& entry : fs::directory_iterator(context_ / whole.parent_path(), unknown)) {
+      const std::string name = entry.path().filename().string();
+      if (fnmatch(whole.filename().c_str(), name.c_str(), 0) == 0) {
+        found.push_back((whole.parent_path() / name).string());
+      }
+    }
+  }
+  if (found.empty() || found.size() > kMostMatches) {
+    return to_->leave_out(place, text,
+                          found.empty()
+                              ? "there is no such file here"
+                              : "`files` takes no patterns, and this one is of many: name "
+                                "each file, or their folder");
+  }
+  std::sort(found.begin(), found.end());
+  for (const std::string& each : found) one(place, each, where, true);
 }
 
 void CopiedFiles::one(const SourcePlace& place, const std::string& source,
@@ -101,28 +147,42 @@ void CopiedFiles::one(const SourcePlace& place, const std::string& source,
   const fs::path name = fs::path(clean).filename();
   const bool below = into && !folder;
   copied_.emplace_back(below ? place_in_image(name.string(), target) : target, here);
+  if (only_find_) return;
   const std::string text = fmt::format("COPY {} {}", source, target);
   const std::string mine =
       clean == "." && !prefix_.empty() ? prefix_.substr(0, prefix_.size() - 1) : prefix_ + clean;
   const std::string reserved = reserved_place(target);
-  if (!reserved.empty()) return to_.leave_out(place, text, "nothing can be copied to " + reserved);
+  if (!reserved.empty()) return to_->leave_out(place, text, "nothing can be copied to " + reserved);
   if (clean.starts_with("..") || !reachable_) {
-    return to_.leave_out(place, text, "`files` takes what lies in the recipe's own folder");
+    return to_->leave_out(place, text, "`files` takes what lies in the recipe's own folder");
   }
   if (has_control(source) || !is_clean_absolute_path(target)) {
-    return to_.leave_out(place, text, "not paths that `files` can hold");
+    return to_->leave_out(place, text, "not paths that `files` can hold");
   }
-  if (!fs::exists(here, unknown)) return to_.leave_out(place, text, "there is no such file here");
+  if (!fs::exists(here, unknown)) return to_->leave_out(place, text, "there is no such file here");
   const std::string there = below && target != "/" ? target + '/' : target;
-  for (const auto& [known, where] : to_.draft.files) {
+  for (const auto& [known, where] : to_->draft.files) {
     if (known != mine) continue;
     if (where != there)
-      to_.leave_out(
+      to_->leave_out(
           place, text,
           "`files` copies each source to one place, and this one goes to another already");
     return;
   }
-  to_.draft.files.emplace_back(mine, there);
+  if (folder) forget_covered(mine, there);
+  to_->draft.files.emplace_back(mine, there);
+}
+
+/// `COPY requirements.txt .` and then `COPY . .`: the folder brings the file, too.
+void CopiedFiles::forget_covered(const std::string& folder, const std::string& target) {
+  std::erase_if(to_->draft.files, [&](const auto& file) {
+    const auto& [source, to] = file;
+    const std::string begin = folder == "." ? "" : folder + '/';
+    if (!source.starts_with(begin) || source == folder) return false;
+    const fs::path where =
+        to.ends_with('/') ? fs::path(to) / fs::path(source).filename() : fs::path(to);
+    return where == fs::path(target) / source.substr(begin.size());
+  });
 }
 
 std::optional<fs::path> CopiedFiles::find(std::string_view name, const std::string& workdir) const {

@@ -15,22 +15,32 @@ class CopiedFiles {
  public:
   /// `context`: the folder that sources are relative to; the Dockerfile's own.
   CopiedFiles(const fs::path& context, Conversion& to);
+  /// Of a stage that is not in the image: it is known where its files come from, and nothing more.
+  void only_find() { only_find_ = true; }
 
   void copy(const SourcePlace& place, const DockerInstruction& instruction,
             const DockerVariables& known, const std::string& workdir);
+  /// `COPY --from=STAGE source target`: what of this folder lies in that stage below `source`.
+  /// False where nothing does.
+  bool copy_from(const SourcePlace& place, const CopiedFiles& stage, const std::string& source,
+                 const std::string& target, const std::string& workdir);
   /// The file here that `name` means in the image: a copied one, or one beside the Dockerfile;
   /// nullopt where there is none.
   std::optional<fs::path> find(std::string_view name, const std::string& workdir) const;
 
  private:
   bool flags(const SourcePlace& place, const DockerInstruction& instruction);
+  void pattern(const SourcePlace& place, const std::string& source, const std::string& where,
+               const std::string& text);
+  void forget_covered(const std::string& folder, const std::string& target);
   void one(const SourcePlace& place, const std::string& source, const std::string& target,
            bool into);
 
   fs::path context_;
-  std::string prefix_;      ///< of sources, in the recipe's folder: `docker/`
+  std::string prefix_;  ///< of sources, in the recipe's folder: `docker/`
+  bool only_find_ = false;
   bool reachable_ = false;  ///< whether `files` of the recipe can name them at all
-  Conversion& to_;
+  Conversion* to_;
   std::vector<std::pair<std::string, fs::path>> copied_;  ///< path in the image, path here
 };
 

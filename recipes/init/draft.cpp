@@ -134,6 +134,35 @@ void write_run(Writer& writer, const Draft& draft) {
   for (const DraftStep& step : draft.run) write_step(writer, step);
 }
 
+/// A list of names goes on in lines of its own.
+std::string told_text(std::string_view text) {
+  std::string out;
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (width > 0 && width + end > kCommentWidth - 20) {
+      out += "\n#     ";
+      width = 0;
+    } else if (width > 0) {
+      out += ' ';
+    }
+    out += text.substr(0, end);
+    width += end + 1;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+void write_told(Writer& writer, const std::vector<LeftOut>& all) {
+  for (const LeftOut& one : all) {
+    const bool list = one.text.size() > kShownBytes && one.text.find(", ") != std::string::npos;
+    const std::string line = one.place.line > 0 ? fmt::format(":{}", one.place.line) : "";
+    writer.text += fmt::format("#   {}{}: {}\n", shown_text(one.place.file), line,
+                               list ? told_text(one.text) : one.text);
+    writer.text += fmt::format("#     {}\n", one.why);
+  }
+}
+
 void write_head(Writer& writer, const Draft& draft, std::string_view file) {
   writer.text += fmt::format(
       "# What this environment holds. `mlenv lock` says which bytes that is, `mlenv build` makes "
@@ -151,6 +180,21 @@ void write_head(Writer& writer, const Draft& draft, std::string_view file) {
   writer.note(draft.base_note);
   writer.text +=
       fmt::format("base: {}\n", is_plain_base(draft.base) ? draft.base : yaml_quoted(draft.base));
+}
+
+void write_requirements(Writer& writer, const DraftRequirements& item) {
+  if (item.extras.empty() && item.groups.empty()) {
+    writer.text += fmt::format("  - {}\n", draft_scalar(item.file));
+    return;
+  }
+  writer.text += fmt::format("  - file: {}\n", draft_scalar(item.file));
+  const auto names = [&](std::string_view key, const std::vector<std::string>& all) {
+    std::vector<std::string> quoted;
+    for (const std::string& one : all) quoted.push_back(draft_scalar(one));
+    if (!all.empty()) writer.text += fmt::format("    {}: [{}]\n", key, join(quoted, ", "));
+  };
+  names("extras", item.extras);
+  names("groups", item.groups);
 }
 
 void write_python(Writer& writer, const Draft& draft) {
@@ -175,7 +219,8 @@ void write_python(Writer& writer, const Draft& draft) {
   if (!draft.requirements.empty()) {
     writer.blank();
     writer.note("Files whose requirements count too, with their constraints and hashes.");
-    writer.list("requirements", draft.requirements);
+    writer.text += "requirements:\n";
+    for (const DraftRequirements& item : draft.requirements) write_requirements(writer, item);
   }
   writer.blank();
   if (draft.packages.empty()) {
@@ -259,13 +304,13 @@ std::string render_draft(const Draft& draft, std::string_view file) {
   write_head(writer, draft, file);
   write_python(writer, draft);
   write_rest(writer, draft);
+  if (!draft.notes.empty()) {
+    writer.text += "\n# To look at:\n";
+    write_told(writer, draft.notes);
+  }
   if (!draft.left_out.empty()) {
     writer.text += fmt::format("\n# Not carried over from {}:\n", shown_text(draft.source));
-    for (const LeftOut& left_out : draft.left_out) {
-      writer.text += fmt::format("#   {}:{}: {}\n", shown_text(left_out.place.file),
-                                 left_out.place.line, left_out.text);
-      writer.text += fmt::format("#     {}\n", left_out.why);
-    }
+    write_told(writer, draft.left_out);
   }
   return writer.text;
 }

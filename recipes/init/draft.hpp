@@ -28,6 +28,14 @@ struct DraftStep {
   std::vector<std::string> secrets;
 };
 
+/// An item of `requirements`.
+struct DraftRequirements {
+  std::string file;  ///< relative to the recipe's folder
+  std::vector<std::string> extras{};
+  std::vector<std::string> groups{};
+  friend bool operator==(const DraftRequirements&, const DraftRequirements&) = default;
+};
+
 /// Empty texts and lists: the recipe says nothing of it. All texts fit the recipe's grammar.
 struct Draft {
   std::string name;
@@ -36,7 +44,7 @@ struct Draft {
   std::string framework;  ///< a requirement
   std::string cuda;       ///< `13`, `12.6`, `cpu`
   std::vector<std::string> packages;
-  std::vector<std::string> requirements;  ///< files, relative to the recipe's folder
+  std::vector<DraftRequirements> requirements;
   std::vector<std::string> system;
   std::vector<std::pair<std::string, std::string>> env;  ///< in the source's order, each name once
   std::string workdir;
@@ -49,9 +57,10 @@ struct Draft {
   std::string base_note;  ///< sentences for comments above the keys
   std::string cuda_note;
   std::vector<LeftOut> left_out;
+  std::vector<LeftOut> notes;  ///< carried over, in a way that a person is to look at
 };
 
-/// `Dockerfile:12: RUN make: why`
+/// `Dockerfile:12: RUN make: why`; of a note the same.
 std::string sentence(const LeftOut& left_out);
 
 /// The recipe's text. Reads back (`parse_recipe`) as what the draft says; what was left out stands

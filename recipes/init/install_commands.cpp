@@ -46,6 +46,8 @@ class Install {
       pip(words.subspan(3));
     } else if (program == "uv" && words.size() > 1 && words[1] == "pip") {
       pip(words.subspan(2));
+    } else if (convert_project_command(command_, words, file_, to_)) {
+      return true;
     } else if (only_tidies(words)) {
       leave_out(kDone);
     } else {
@@ -68,6 +70,14 @@ class Install {
   static bool only_tidies(Words words) {
     const std::string_view program = program_of(words.front());
     if (program == "set" || program == "true" || program == "ldconfig") return true;
+    if (program == "virtualenv") return true;
+    if (program.starts_with("python") && words.size() > 2 && words[1] == "-m") {
+      return words[2] == "venv" || words[2] == "virtualenv" || words[2] == "ensurepip";
+    }
+    if (program == "source" || program == ".") {  // an environment of a tool's
+      return words.size() > 1 && (says(words[1], "activate") || says(words[1], "bashrc") ||
+                                  says(words[1], "conda") || says(words[1], "profile"));
+    }
     if (program != "rm") return false;
     constexpr std::array<std::string_view, 5> kLeftovers = {
         "/var/lib/apt/lists", "/var/cache/apt", "/var/cache/debconf", "/root/.cache", "/tmp/"};
@@ -141,16 +151,30 @@ class Install {
   void pip(Words words) {
     while (!words.empty() && words.front().starts_with('-')) words = words.subspan(1);
     if (words.empty()) return leave_out(kOnlyInstalls);
-    if (words.front() == "cache") return leave_out(kDone);
-    if (words.front() != "install") return leave_out(kOnlyInstalls);
+    const std::string& verb = words.front();
+    if (verb == "cache" || verb == "config" || verb == "check" || verb == "list" ||
+        verb == "freeze" || verb == "download" || verb == "compile") {
+      return leave_out(kDone);
+    }
+    if (verb == "sync" && words.size() > 1) return sync(words.subspan(1));
+    if (verb != "install") return leave_out(kOnlyInstalls);
     words = words.subspan(1);
     if (only_tools(words)) return leave_out(kDone);
     for (std::size_t i = 0; i < words.size();) i += pip_word(words.subspan(i));
   }
 
+  /// `uv pip sync requirements.txt`
+  void sync(Words words) {
+    for (const std::string& word : words) {
+      if (!word.starts_with('-')) requirements(word);
+    }
+  }
+
   /// `pip install --upgrade pip setuptools wheel`
   static bool only_tools(Words words) {
-    constexpr std::array<std::string_view, 4> kTools = {"pip", "setuptools", "wheel", "uv"};
+    constexpr std::array<std::string_view, 12> kTools = {
+        "pip",    "setuptools",           "wheel", "uv",         "poetry",    "pdm",
+        "pipenv", "poetry-plugin-export", "hatch", "virtualenv", "pip-tools", "poetry-core"};
     bool some = false;
     for (const std::string& word : words) {
       if (word.starts_with('-')) continue;
@@ -177,7 +201,7 @@ class Install {
         "--cache-dir", "--progress-bar",    "--root-user-action"};
     const std::string& word = words.front();
     if (!word.starts_with('-')) {
-      to_.python_package(command_.place, word);
+      if (!cloned(word)) to_.python_package(command_.place, word);
       return 1;
     }
     if (is_among(kHarmless, word)) return 1;
@@ -227,6 +251,19 @@ class Install {
       to_.python_index(command_.place, value, true);
     } else if (name == "--extra-index-url") {
       to_.python_index(command_.place, value, false);
+    } else if ((name == "-e" || name == "--editable") && cloned(value)) {
+      return took;
+    } else if (name == "-e" || name == "--editable") {
+      to_.requirement_line(command_.place, "-e " + value, {});
+    } else if (name == "--no-deps" || name == "--no-build-isolation" || name == "--pre" ||
+               name == "--ignore-installed" || name == "-I" || name == "--no-dependencies" ||
+               name == "--use-pep517" || name == "--no-use-pep517" ||
+               name == "--ignore-requires-python") {
+      to_.leave_out_with_others(command_.place, "pip install " + name,
+                                "options of pip that no key stands for");
+    } else if (name == "--index-strategy" || name == "--python" || name == "-p" ||
+               name == "--torch-backend" || name == "--link-mode") {
+      return name.size() == words.front().size() ? std::min<std::size_t>(2, words.size()) : 1;
     } else if (name == "-c" || name == "--constraint" || name == "--require-hashes") {
       leave_out("pip install " + name + (value.empty() ? "" : " " + value),
                 "it counts where it stands in a requirements file that `requirements` names");
@@ -235,6 +272,28 @@ class Install {
       leave_out("pip install " + shown, "an option of pip that no key stands for");
     }
     return took;
+  }
+
+  /// `pip install .` in a repository that the build cloned.
+  bool cloned(const std::string& word) {
+    const bool is_path =
+        word.starts_with('.') || word.starts_with('/') ||
+        (word.find('/') != std::string::npos && word.find(':') == std::string::npos);
+    if (!is_path) return false;
+    const std::size_t open = word.find('[');
+    const std::string extras = open == std::string::npos ? "" : word.substr(open);
+    const std::string where =
+        (fs::path(command_.folder) / word.substr(0, open)).lexically_normal().string();
+    for (const Clone& clone : command_.clones) {
+      const std::string path = clone.path;
+      if (where != path && where != path + '/' && !where.starts_with(path + '/')) continue;
+      std::string below = where.substr(std::min(path.size() + 1, where.size()));
+      while (below.ends_with('/') || below.ends_with('.')) below.pop_back();
+      std::string text = clone.address + (below.empty() ? "" : "#subdirectory=" + below);
+      to_.python_package(command_.place, text + extras);
+      return true;
+    }
+    return false;
   }
 
   void requirements(const std::string& name) {
@@ -250,6 +309,31 @@ class Install {
 };
 
 }  // namespace
+
+std::optional<Clone> clone_of(std::span<const std::string> words, const std::string& folder) {
+  if (words.size() < 3 || program_of(words[0]) != "git" || words[1] != "clone") return std::nullopt;
+  constexpr std::array<std::string_view, 8> kValues = {"-b",     "--branch", "--depth", "-c",
+                                                       "--jobs", "-j",       "-o",      "--origin"};
+  std::string reference;
+  std::vector<std::string> rest;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.starts_with("--branch=")) reference = word.substr(9);
+    if (!word.starts_with('-')) {
+      rest.push_back(word);
+    } else if (is_among(kValues, word) && i + 1 < words.size()) {
+      ++i;
+      if (word == "-b" || word == "--branch") reference = words[i];
+    }
+  }
+  if (rest.empty() || rest[0].find("://") == std::string::npos) return std::nullopt;
+  std::string name = rest.size() > 1 ? rest[1] : rest[0].substr(rest[0].rfind('/') + 1);
+  if (name.ends_with(".git")) name.resize(name.size() - 4);
+  Clone clone{(fs::path(folder.empty() ? "/" : folder) / name).lexically_normal().string(),
+              "git+" + rest[0] + (reference.empty() ? "" : '@' + reference)};
+  while (clone.path.size() > 1 && clone.path.ends_with('/')) clone.path.pop_back();
+  return clone;
+}
 
 bool convert_install(const InstallCommand& command, const FindFile& file, Conversion& to) {
   return Install(command, file, to).convert();

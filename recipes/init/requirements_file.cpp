@@ -9,6 +9,7 @@
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "recipes/init/conversion.hpp"
+#include "recipes/init/named_requirement.hpp"
 #include "recipes/project_path.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/requirement_files.hpp"
@@ -24,7 +25,9 @@ struct RefusedOption {
   std::string_view why;
 };
 constexpr std::string_view kOwnProject =
-    "the project itself: copy its code with `files`, or write `NAME @ .` into `packages`";
+    "the project itself, whose name stands nowhere in plain words: write `NAME @ .` into "
+    "`packages`, or "
+    "copy its code with `files`";
 constexpr std::string_view kNamed =
     "it counts where the file itself is named, `requirements: [FILE]`";
 constexpr std::array<RefusedOption, 11> kRefusedOptions = {
@@ -83,18 +86,19 @@ class RequirementsFile {
       : to_(to), path_(std::move(path)), shown_(std::move(shown)) {}
 
   void read(const std::string& text) {
-    for (const Line& line : joined_lines(text)) {
-      const SourcePlace place{shown_, line.number};
-      if (line.text.starts_with('-')) {
-        option(place, line.text);
-      } else {
-        requirement(place, line.text);
-      }
-    }
+    for (const Line& line : joined_lines(text)) read_line({shown_, line.number}, line.text);
     if (hashes_ > 0) {
       to_.leave_out(first_hash_, fmt::format("--hash, of {}", counted(hashes_, "requirement")),
                     "the lock has the hash of each wheel; `requirements: [FILE]` holds it against "
                     "these");
+    }
+  }
+
+  void read_line(const SourcePlace& place, const std::string& text) {
+    if (text.starts_with('-')) {
+      option(place, text);
+    } else {
+      requirement(place, text);
     }
   }
 
@@ -122,16 +126,19 @@ class RequirementsFile {
     if (name == "-r" || name == "--requirement") return include(place, text, value);
     if (name == "-i" || name == "--index-url") return to_.python_index(place, value, true);
     if (name == "--extra-index-url") return to_.python_index(place, value, false);
-    if (name == "-e" || name == "--editable") {
-      if (value.starts_with(".[") || value == "." || value == "./") {
-        return to_.leave_out(place, text, kOwnProject);
-      }
-      return to_.python_package(place, value);
-    }
+    if (name == "-e" || name == "--editable") return editable(place, text, value);
     for (const RefusedOption& one : kRefusedOptions) {
       if (one.name == name) return to_.leave_out(place, text, one.why);
     }
     to_.leave_out(place, text, "an option of pip that no key stands for");
+  }
+
+  void editable(const SourcePlace& place, const std::string& text, const std::string& value) {
+    const bool own = value.starts_with(".[") || value == "." || value == "./";
+    if (own && named_requirement(to_.folder(), value).text == value) {
+      return to_.leave_out(place, text, kOwnProject);
+    }
+    to_.python_package(place, value);
   }
 
   void include(const SourcePlace& place, const std::string& text, const std::string& value) {
@@ -184,8 +191,16 @@ bool Conversion::holds(const fs::path& real) const {
   return !leads_out(real, folder_) || !leads_out(real, folder_of_named_);
 }
 
+void Conversion::requirement_line(const SourcePlace& place, const std::string& text,
+                                  const fs::path& file) {
+  for (const Line& line : joined_lines(text)) {
+    RequirementsFile(*this, file, place.file).read_line(place, line.text);
+  }
+}
+
 void Conversion::requirements(const fs::path& path, const std::string& shown,
-                              const std::string& text) {
+                              const std::string& bytes) {
+  const std::string text = decoded_text(bytes);
   std::error_code unknown;
   const fs::path real = fs::weakly_canonical(path, unknown);
   if (!read_.insert(real).second) return;
@@ -200,7 +215,7 @@ void Conversion::requirements(const fs::path& path, const std::string& shown,
     return;
   }
   if (auto name = name_for_requirements(real, text)) {
-    draft.requirements.push_back(*std::move(name));
+    draft.requirements.push_back({*std::move(name)});
     return;
   }
   RequirementsFile(*this, path, shown).read(text);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "recipes/text.hpp"
@@ -62,7 +63,19 @@ PrefixOption options_of(std::span<const std::string> words) {
 struct Prefix {
   std::size_t words = 0;
   std::vector<std::size_t> sudos;  ///< where `sudo` stands among them
+  /// What a text loses: where it begins, and how many words that is.
+  std::vector<std::pair<std::size_t, std::size_t>> gone{};
 };
+
+/// Programs that run others in an environment of theirs.
+constexpr std::array<std::string_view, 8> kRunners = {"uv",    "poetry", "pdm",        "pipenv",
+                                                      "conda", "mamba",  "micromamba", "hatch"};
+/// Their options that have a value.
+constexpr std::array<std::string_view, 18> kRunnerValues = {
+    "-n",        "--name",      "-p",          "--prefix",  "--python",
+    "--with",    "--extra",     "--group",     "--project", "--directory",
+    "--package", "--env-file",  "--cwd",       "-e",        "--with-requirements",
+    "--index",   "--index-url", "--only-group"};
 
 Prefix prefix_of(std::span<const std::string> words) {
   Prefix prefix;
@@ -71,8 +84,12 @@ Prefix prefix_of(std::span<const std::string> words) {
     const std::string& word = words[at];
     if (word == "sudo") {
       prefix.sudos.push_back(at);
-      ++at;
-      at += options_of(words.subspan(at)).words;
+      const std::size_t options = options_of(words.subspan(at + 1)).words;
+      prefix.gone.emplace_back(at, 1 + options);
+      at += 1 + options;
+    } else if (const std::size_t runner = runner_length(words.subspan(at)); runner > 0) {
+      prefix.gone.emplace_back(at, runner);
+      at += runner;
     } else if (word == "env") {
       ++at;
       while (at < words.size() && words[at].starts_with('-')) {
@@ -111,6 +128,22 @@ std::vector<std::size_t> word_starts(std::string_view text) {
 
 }  // namespace
 
+std::size_t runner_length(std::span<const std::string> words) {
+  if (words.size() < 3) return 0;
+  const std::string_view program = std::string_view(words[0]).substr(words[0].rfind('/') + 1);
+  if (!is_among(kRunners, program) || words[1] != "run") return 0;
+  std::size_t at = 2;
+  while (at < words.size() && words[at].starts_with('-')) {
+    if (words[at] == "-m" || words[at] == "--module") break;  // of Python
+    if (words[at] == "--") {
+      ++at;
+      break;
+    }
+    at += is_among(kRunnerValues, words[at]) ? 2 : 1;
+  }
+  return std::min(at, words.size() - 1);
+}
+
 std::size_t prefix_length(std::span<const std::string> words) { return prefix_of(words).words; }
 
 std::string sudo_user(std::span<const std::string> words) {
@@ -130,8 +163,8 @@ std::string without_sudo(std::string_view text) {
   }
   std::string out;
   std::size_t done = 0;
-  for (const std::size_t at : prefix_of(words).sudos) {
-    const std::size_t behind = at + 1 + options_of(std::span(words).subspan(at + 1)).words;
+  for (const auto& [at, length] : prefix_of(words).gone) {
+    const std::size_t behind = at + length;
     if (behind >= words.size()) return std::string(text);
     out += text.substr(done, starts[at] - done);
     done = starts[behind];

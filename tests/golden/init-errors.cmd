@@ -2,7 +2,7 @@
 tell() { "$@" || echo "exit $?"; }
 tell mlenv --json init
 tell mlenv init --recipe .
-tell mlenv --json init --recipe new.yaml --from setup.cfg
+tell mlenv --json init --recipe new.yaml --from settings.ini
 tell mlenv --json init --recipe new.yaml --from absent.txt
 tell mlenv init --recipe new.yaml --from Dockerfile
 tell mlenv --json init --recipe new.yaml --from environment.yml

@@ -163,6 +163,15 @@ TEST_F(ProjectFilesTest, RefusesASourceAtItsPlace) {
   EXPECT_NE(refused("{a: /w/x, d: /w/x/y}").find("would become `/w/x/y"), std::string::npos);
 }
 
+TEST_F(ProjectFilesTest, OneSourceOverItselfIsNoClash) {
+  put("a.txt", "a");
+  put("d/x", "x");
+  EXPECT_EQ(paths("{a.txt: /w/, .: /w}"), paths("{.: /w}"));
+  EXPECT_EQ(paths("{d/x: /w/d/, d: /w/d}"), (Paths{"w/d", "w/d/x"}));
+  EXPECT_EQ(collect("{a.txt: /w/, .: /w}").digest, collect("{.: /w}").digest);
+  EXPECT_NE(refused("{a.txt: /w/d/x, .: /w}").find("would become"), std::string::npos);
+}
+
 TEST_F(ProjectFilesTest, KeepsLinksThatStayInside) {
   put("src/deep/a", "a");
   fs::create_symlink("deep/a", project() / "src/one");

@@ -274,6 +274,15 @@ TEST_F(RequirementFilesTest, AddressesInLines) {
   EXPECT_TRUE(found.hashes.at({"b", "2"}).sha256.contains(kTwo));
 }
 
+TEST_F(RequirementFilesTest, Utf16AndFoldersWithoutADot) {
+  put("libs/x/setup.py", "from setuptools import setup; setup(name='my_x')");
+  std::string text = "\xFF\xFE";
+  for (const char c : std::string("six==1.17.0\r\nlibs/x\r\n")) text += std::string{c, '\0'};
+  put("requirements.txt", text);
+  EXPECT_EQ(lists("requirements.txt").requirement_texts(),
+            (Strings{"my_x @ ./libs/x", "six==1.17.0"}));
+}
+
 TEST_F(RequirementFilesTest, AddressesInProjectsAndTheirLocks) {
   const std::string commit(40, 'c');
   put("app/pyproject.toml",

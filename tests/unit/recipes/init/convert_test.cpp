@@ -103,10 +103,11 @@ TEST_F(ConvertTest, CopiesAsDockerWould) {
             (std::vector<std::pair<std::string, std::string>>{{"src", "/app/lib"},
                                                               {"conf/b.toml", "/app/b2.toml"},
                                                               {"c.txt", "/etc/"},
-                                                              {".", "/app"}}));
-  EXPECT_EQ(reasons(draft), (Strings{"COPY src/*.py /x/", "COPY ../up /x", "COPY c.txt /tmp",
-                                     "COPY c.txt /other", "ADD c.tar.gz /x", "COPY $NO /x"}));
-  EXPECT_EQ(read_back(draft).files.size(), 4U);
+                                                              {".", "/app"},
+                                                              {"src/a.py", "/x/"}}));
+  EXPECT_EQ(reasons(draft), (Strings{"COPY ../up /x", "COPY c.txt /tmp", "COPY c.txt /other",
+                                     "ADD c.tar.gz /x", "COPY $NO /x"}));
+  EXPECT_EQ(read_back(draft).files.size(), 5U);
 }
 
 TEST_F(ConvertTest, CommandsAreThoseThatTheImageWouldRun) {
@@ -202,16 +203,15 @@ TEST_F(ConvertTest, OrdinaryCommandsBecomeSteps) {
 TEST_F(ConvertTest, WhatIsNoOrdinaryCommandBecomesNoStep) {
   const Draft draft = of_dockerfile(
       "FROM host.example/base:1\nRUN curl -s https://host.example/x | sh && make\n"
-      "RUN conda install numpy\nRUN --mount=type=ssh git clone a\nRUN cat <<E >/x\ny\nE\n"
+      "RUN --mount=type=ssh git clone a\n"
       "RUN apt-get remove -y git\nRUN apt-get install -y git\nRUN uv sync\nRUN for a in b; do c; "
       "done\n");
   EXPECT_TRUE(draft.run.empty());
   EXPECT_EQ(draft.base, "host.example/base:1");
   EXPECT_EQ(draft.system, Strings{"git"});
   EXPECT_EQ(reasons(draft),
-            (Strings{"curl -s https://host.example/x", "sh", "make", "conda install numpy",
-                     "RUN --mount=type=ssh", "git clone a", "RUN cat <<E >/x",
-                     "apt-get remove -y git", "uv sync", "for a in b; do c; done"}));
+            (Strings{"curl -s https://host.example/x", "sh", "make", "RUN --mount=type=ssh",
+                     "git clone a", "apt-get remove -y git", "uv sync", "for a in b; do c; done"}));
   EXPECT_NO_THROW(read_back(draft));
 }
 
@@ -220,13 +220,13 @@ TEST_F(ConvertTest, AFileWithHashesOrConstraintsIsNamedItself) {
   put("sub/req.txt", "six==1.17" + hash + "\n");
   Draft draft =
       of_dockerfile("FROM python:3.11\nCOPY sub/req.txt /r.txt\nRUN pip install -r /r.txt\n");
-  EXPECT_EQ(draft.requirements, Strings{"sub/req.txt"});
+  EXPECT_EQ(draft.requirements, std::vector{DraftRequirements{"sub/req.txt"}});
   EXPECT_TRUE(draft.packages.empty());
   EXPECT_TRUE(draft.left_out.empty());
   put("c.txt", "six<2\n");
   put("requirements.txt", "-c c.txt\ntorch\nsix\n");
   draft = converted("requirements.txt");
-  EXPECT_EQ(draft.requirements, Strings{"requirements.txt"});
+  EXPECT_EQ(draft.requirements, std::vector{DraftRequirements{"requirements.txt"}});
   // With what `requirements` refuses, line by line.
   put("requirements.txt", "-c c.txt\n--require-hashes\n-e .\nsix==1.17" + hash + "\n");
   draft = converted("requirements.txt");
@@ -306,7 +306,13 @@ TEST_F(ConvertTest, FormatsByName) {
   EXPECT_EQ(format_of("env-gpu.yml"), SourceFormat::conda);
   EXPECT_EQ(format_of("requirements-dev.TXT"), SourceFormat::requirements);
   EXPECT_EQ(format_of("pyproject.toml"), SourceFormat::pyproject);
-  EXPECT_EQ(format_of("poetry.lock"), std::nullopt);
+  EXPECT_EQ(format_of("poetry.lock"), SourceFormat::project_lock);
+  EXPECT_EQ(format_of("a/setup.py"), SourceFormat::setup);
+  EXPECT_EQ(format_of("Pipfile"), SourceFormat::pipfile);
+  EXPECT_EQ(format_of("pixi.toml"), SourceFormat::pixi);
+  EXPECT_EQ(format_of(".devcontainer/devcontainer.json"), SourceFormat::devcontainer);
+  EXPECT_EQ(format_of("a.ipynb"), SourceFormat::notebook);
+  EXPECT_EQ(format_of("a.lock"), std::nullopt);
 }
 
 TEST(ImageName, IsMadeOfAnyText) {

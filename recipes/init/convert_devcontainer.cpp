@@ -1,0 +1,166 @@
+// devcontainer.json (the development container specification, "devcontainer.json reference"): JSON
+// with comments and commas at the end.
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "recipes/init/build_commands.hpp"
+#include "recipes/init/converters.hpp"
+#include "recipes/init/json_source.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Without comments, and without the commas that JSON does not have.
+std::string strict_json(std::string_view text) {
+  std::string out;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted) {
+      out += c;
+      if (c == '\\' && at + 1 < text.size()) out += text[++at];
+      if (c == '"') quoted = false;
+    } else if (text.substr(at).starts_with("//")) {
+      at = std::min(text.find('\n', at), text.size()) - 1;
+    } else if (text.substr(at).starts_with("/*")) {
+      at = std::min(text.find("*/", at + 2), text.size() - 2) + 1;
+    } else {
+      quoted = c == '"';
+      const bool closes = c == '}' || c == ']';
+      std::size_t last = out.find_last_not_of(" \t\r\n");
+      if (closes && last != std::string::npos && out[last] == ',') out.erase(last, 1);
+      out += c;
+    }
+  }
+  return out;
+}
+
+class Devcontainer {
+ public:
+  Devcontainer(const ConversionSource& source, Conversion& to)
+      : source_(source), to_(to), place_{source.shown, 0} {}
+
+  void convert(const nlohmann::json& root) {
+    for (const auto& [key, value] : root.items()) {
+      if (key == "name" && value.is_string()) {
+        to_.draft.name = image_name_from(value.get<std::string>());
+      } else if (key == "image" && value.is_string()) {
+        convert_base_image(place_, value.get<std::string>(), to_);
+      } else if (key == "containerEnv" || key == "remoteEnv") {
+        environment(value);
+      } else if (key == "build" && value.is_object()) {
+        std::string name = json_text(value, "dockerfile");
+        if (name.empty()) name = json_text(value, "dockerFile");
+        dockerfile(name.empty() ? "Dockerfile" : name);
+      } else if (key == "dockerFile" && value.is_string()) {
+        dockerfile(value.get<std::string>());
+      } else if (key == "features" && value.is_object()) {
+        features(value);
+      } else if (key == "postCreateCommand" || key == "onCreateCommand" ||
+                 key == "updateContentCommand") {
+        command(value);
+      } else {
+        to_.leave_out_with_others(place_, key,
+                                  "settings of editors and runs, which no key stands for");
+      }
+    }
+  }
+
+ private:
+  void environment(const nlohmann::json& variables) {
+    if (!variables.is_object()) return;
+    for (const auto& [name, value] : variables.items()) {
+      if (!value.is_string()) continue;
+      const std::string text = value.get<std::string>();
+      if (text.find("${") != std::string::npos) {
+        to_.leave_out(place_, name + "=" + text, "it is of the machine that runs the container");
+      } else if (name != "PATH") {
+        to_.env(place_, name, text);
+      }
+    }
+  }
+
+  void dockerfile(const std::string& name) {
+    const fs::path path = source_.path.parent_path() / name;
+    std::error_code unknown;
+    if (!fs::is_regular_file(path, unknown)) {
+      return to_.leave_out(place_, "dockerfile: " + name, "there is no such file here");
+    }
+    convert_dockerfile(read_source(path, to_), to_);
+  }
+
+  void features(const nlohmann::json& all) {
+    for (const auto& [key, value] : all.items()) {
+      const std::string name = key.substr(0, key.rfind(':'));
+      const std::string version = json_text(value, "version");
+      if (name.ends_with("/python") && !version.empty() && is_digit(version.front())) {
+        to_.python_version(place_, version);
+      } else if (name.ends_with("/git")) {
+        to_.system_package(place_, "git");
+      } else if (name.ends_with("/git-lfs")) {
+        to_.system_package(place_, "git-lfs");
+      } else if (name.ends_with("/node")) {
+        to_.system_package(place_, "nodejs");
+        to_.system_package(place_, "npm");
+      } else if (name.ends_with("/nvidia-cuda")) {
+        if (!version.empty() && is_digit(version.front())) to_.cuda_release(place_, version);
+      } else {
+        to_.leave_out_with_others(
+            place_, key, "features: what they install can stand in `system` and `packages`");
+      }
+    }
+  }
+
+  void command(const nlohmann::json& value) {
+    std::string text;
+    if (value.is_string()) {
+      text = value.get<std::string>();
+    } else if (value.is_array()) {
+      for (const nlohmann::json& word : value) {
+        if (word.is_string())
+          text += (text.empty() ? "" : " ") + shell_quoted(word.get<std::string>());
+      }
+    } else if (value.is_object()) {
+      for (const auto& [name, one] : value.items()) command(one);
+      return;
+    }
+    const fs::path folder = root_folder();
+    const FindFile find = [&](std::string_view name) -> std::optional<fs::path> {
+      std::error_code unknown;
+      fs::path path = folder / name;
+      if (fs::is_regular_file(path, unknown)) return path;
+      return std::nullopt;
+    };
+    BuildCommands commands{place_, text, {}, {}, {}, {}, {}};
+    commands.obstacle = "it runs in the container with the project mounted: `mlenv run` starts it";
+    convert_commands(commands, find, to_);
+  }
+
+  /// The project's: `.devcontainer` and the folders in it are the container's.
+  fs::path root_folder() const {
+    fs::path folder = source_.path.parent_path();
+    for (int up = 0; up < 3; ++up) {
+      if (folder.filename() == ".devcontainer") return folder.parent_path();
+      folder = folder.parent_path();
+    }
+    return source_.path.parent_path();
+  }
+
+  const ConversionSource& source_;
+  Conversion& to_;
+  SourcePlace place_;
+};
+
+}  // namespace
+
+void convert_devcontainer(const ConversionSource& source, Conversion& to) {
+  const nlohmann::json root = nlohmann::json::parse(strict_json(source.text), nullptr, false);
+  if (!root.is_object()) {
+    throw usage_error("source-invalid", "`{}` is no JSON object", source.shown);
+  }
+  Devcontainer(source, to).convert(root);
+}
+
+}  // namespace mlenv

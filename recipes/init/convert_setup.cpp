@@ -1,0 +1,72 @@
+// setup.py and setup.cfg: what they say in plain words. No code is run.
+#include <fmt/core.h>
+
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
+#include "recipes/init/converters.hpp"
+#include "recipes/setup_py.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kComputed =
+    "the setup file computes it, and no code is run here: write into `packages` what is needed";
+
+void convert_setup_facts(const ConversionSource& source, const SetupFacts& facts, Conversion& to) {
+  if (facts.name) to.draft.name = image_name_from(*facts.name);
+  if (facts.python) to.python_range({source.shown, facts.line}, *facts.python);
+  if (facts.requires_) {
+    for (const std::string& text : facts.requires_->items) {
+      if (!text.empty()) to.python_package({source.shown, facts.requires_->line}, text);
+    }
+  }
+  bool read = false;
+  for (const std::string& name : facts.files) {
+    const fs::path path = source.path.parent_path() / name;
+    std::error_code unknown;
+    if (!fs::is_regular_file(path, unknown)) continue;
+    to.requirements(path, path.lexically_normal().string(),
+                    read_small_file(path, size_limit::kConverted));
+    read = true;
+  }
+  if (facts.computed && !read) {
+    to.leave_out({source.shown, facts.line}, "install_requires", kComputed);
+  } else if (facts.computed) {
+    to.note({source.shown, facts.line}, "install_requires",
+            fmt::format("taken from the file that it names, `{}`", facts.files.front()));
+  }
+  for (const auto& [name, line] : facts.extras) {
+    to.leave_out_with_others({source.shown, line}, name,
+                             "extras, which nothing asks for: add with `mlenv add` what is needed");
+  }
+  if (!facts.ext_modules.empty()) {
+    to.note({source.shown, 0}, "ext_modules",
+            "the project compiles code: `NAME @ .` in `packages` builds it, with "
+            "`system: [build-essential, python3-dev]`");
+  }
+}
+
+}  // namespace
+
+void convert_setup(const ConversionSource& source, Conversion& to) {
+  const bool cfg = source.path.filename() == "setup.cfg";
+  const SetupFacts facts = cfg ? read_setup_cfg(source.text) : read_setup_py(source.text);
+  const fs::path beside = source.path.parent_path() / (cfg ? "setup.py" : "setup.cfg");
+  std::error_code unknown;
+  if (!cfg && !facts.calls_setup) {
+    return to.leave_out({source.shown, 1}, source.shown, "it calls no `setup(…)`");
+  }
+  convert_setup_facts(source, facts, to);
+  if (cfg && !facts.requires_ && !facts.computed && !fs::is_regular_file(beside, unknown)) {
+    to.leave_out({source.shown, 0}, source.shown, "it names no `install_requires`");
+  }
+  // One of the two often says nothing but `setup()`.
+  const bool silent = !facts.requires_ && !facts.computed;
+  if (silent && !cfg && fs::is_regular_file(beside, unknown)) {
+    const ConversionSource other = read_source(beside, to);
+    convert_setup_facts(other, read_setup_cfg(other.text), to);
+  }
+}
+
+}  // namespace mlenv

@@ -1,0 +1,246 @@
+#include "recipes/init/project_install.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
+#include "recipes/project_name.hpp"
+#include "recipes/project_path.hpp"
+#include "recipes/recipe.hpp"
+#include "recipes/requirement_files.hpp"
+#include "recipes/text.hpp"
+#include "recipes/toml.hpp"
+
+namespace mlenv {
+namespace {
+
+using ProjectTool = ProjectInstall::Tool;
+
+/// How the recipe names a file of the project; nullopt: it lies elsewhere.
+std::optional<std::string> name_from_recipe(const Conversion& to, const fs::path& path) {
+  std::error_code unknown;
+  const fs::path folder =
+      fs::weakly_canonical(to.folder().empty() ? fs::path(".") : to.folder(), unknown);
+  std::string name = fs::weakly_canonical(path, unknown).lexically_relative(folder).string();
+  if (!std::holds_alternative<std::string>(clean_project_path(name))) return std::nullopt;
+  return name;
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_regular_file(path, unknown);
+}
+
+class Installer {
+ public:
+  Installer(const SourcePlace& place, const std::string& text, const ProjectInstall& install,
+            Conversion& to)
+      : place_(place), text_(text), install_(install), to_(to) {}
+
+  void run() {
+    const fs::path folder = install_.folder.empty() ? "." : install_.folder;
+    if (install_.tool == ProjectTool::pipenv) {
+      if (!first_of({"Pipfile.lock", "Pipfile"}, folder)) return gone("Pipfile");
+      return convert_source();
+    }
+    if (!is_there(folder / "pyproject.toml")) return gone("pyproject.toml");
+    pyproject_ = parse_toml({folder / "pyproject.toml",
+                             read_small_file(folder / "pyproject.toml", size_limit::kPyproject),
+                             "source-invalid",
+                             {}});
+    constexpr std::array<std::string_view, 3> kLocks = {"uv.lock", "poetry.lock", "pdm.lock"};
+    const auto tool = static_cast<std::size_t>(install_.tool);
+    first_of({std::string(kLocks.at(tool)), "pyproject.toml"}, folder);
+    if (install_.tool == ProjectTool::uv || found_.filename() == "pyproject.toml") {
+      if (!named()) convert_source();
+    } else {
+      convert_source();
+    }
+    python();
+    if (install_.itself && is_package()) itself(folder);
+  }
+
+ private:
+  bool first_of(const std::vector<std::string>& names, const fs::path& folder) {
+    for (const std::string& name : names) {
+      found_ = folder / name;
+      if (is_there(found_)) return true;
+    }
+    return false;
+  }
+
+  void gone(std::string_view name) {
+    to_.leave_out(place_, text_, fmt::format("there is no `{}` here", name));
+  }
+
+  /// `requirements: [uv.lock]`, where the recipe can read it.
+  bool named() {
+    const std::optional<std::string> name = name_from_recipe(to_, found_);
+    if (!name) return false;
+    DraftRequirements item{*name, install_.extras, install_.groups};
+    const nlohmann::json as_json = {
+        {"file", item.file}, {"extras", item.extras}, {"groups", item.groups}};
+    try {
+      const fs::path recipe = (to_.folder().empty() ? "." : to_.folder()) / "recipe.yaml";
+      read_requirement_files(parse_recipe(
+          fmt::format("name: x\nbase: debian:bookworm\nrequirements: [{}]\n", as_json.dump()),
+          recipe));
+    } catch (const Error&) {  // what it cannot read is told line by line
+      return false;
+    }
+    if (std::find(to_.draft.requirements.begin(), to_.draft.requirements.end(), item) ==
+        to_.draft.requirements.end()) {
+      to_.draft.requirements.push_back(std::move(item));
+    }
+    return true;
+  }
+
+  void convert_source() {
+    const ConversionSource source = read_source(found_, to_);
+    const std::string name = found_.filename().string();
+    if (name == "Pipfile") return convert_pipfile(source, to_);
+    if (name == "Pipfile.lock") return convert_pipfile_lock(source, to_);
+    if (name == "pyproject.toml" || name == "uv.lock") {
+      return convert_pyproject(read_source(found_.parent_path() / "pyproject.toml", to_), to_);
+    }
+    std::vector<std::string> groups = {"main", "default"};
+    groups.insert(groups.end(), install_.groups.begin(), install_.groups.end());
+    convert_pinned_lock(source, groups, to_);
+  }
+
+  const TomlValue* at(std::initializer_list<const char*> keys) const {
+    const TomlValue* value = &pyproject_;
+    for (const char* key : keys) value = value == nullptr ? nullptr : value->find(key);
+    return value;
+  }
+
+  void python() {
+    if (!to_.draft.python.empty() || !to_.draft.base.empty()) return;
+    const TomlValue* range = at({"project", "requires-python"});
+    if (range != nullptr && range->kind == TomlKind::text) {
+      to_.python_range({place_.file, place_.line}, range->text);
+    }
+  }
+
+  /// As the tools themselves decide.
+  bool is_package() const {
+    if (const TomlValue* mode = at({"tool", "poetry", "package-mode"})) return mode->boolean;
+    if (const TomlValue* own = at({"tool", "uv", "package"})) return own->boolean;
+    if (const TomlValue* own = at({"tool", "pdm", "distribution"})) return own->boolean;
+    return install_.tool == ProjectTool::poetry || at({"build-system"}) != nullptr;
+  }
+
+  void itself(const fs::path& folder) {
+    const std::optional<std::string> name = project_name(folder);
+    const std::optional<std::string> where = name_from_recipe(to_, folder);
+    if (!name || !where) {
+      return to_.leave_out(place_, text_,
+                           "the project itself: write `NAME @ PATH` into `packages`");
+    }
+    const std::string extras =
+        install_.extras.empty() ? "" : fmt::format("[{}]", join(install_.extras, ","));
+    to_.python_package(
+        place_, fmt::format("{}{} @ {}", *name, extras, *where == "." ? "." : "./" + *where));
+  }
+
+  const SourcePlace& place_;
+  const std::string& text_;
+  const ProjectInstall& install_;
+  Conversion& to_;
+  fs::path found_;
+  TomlValue pyproject_;
+};
+
+/// Of `[[package]]` in a lock: where it is in place of an index.
+std::string pinned_address(const TomlValue& package) {
+  const auto text = [](const TomlValue* table, const char* key) {
+    const TomlValue* one = table == nullptr ? nullptr : table->find(key);
+    return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
+  };
+  const TomlValue* source = package.find("source");  // of Poetry
+  const std::string type = text(source, "type");
+  if (type == "git") {
+    return fmt::format("git+{}@{}", text(source, "url"), text(source, "resolved_reference"));
+  }
+  if (type == "directory" || type == "file") return "file:" + text(source, "url");
+  if (type == "url") return text(source, "url");
+  if (const std::string git = text(&package, "git"); !git.empty()) {  // of PDM
+    return fmt::format("git+{}@{}", git, text(&package, "revision"));
+  }
+  const std::string path = text(&package, "path");
+  return path.empty() ? text(&package, "url") : "file:" + path;
+}
+
+bool is_of_groups(const TomlValue& package, const std::vector<std::string>& groups) {
+  const auto wanted = [&](const std::string& one) {
+    return std::find(groups.begin(), groups.end(), one) != groups.end();
+  };
+  if (const TomlValue* optional = package.find("optional");
+      optional != nullptr && optional->boolean) {
+    return false;
+  }
+  if (const TomlValue* category = package.find("category")) return wanted(category->text);
+  const TomlValue* all = package.find("groups");
+  return all == nullptr || std::any_of(all->items.begin(), all->items.end(),
+                                       [&](const TomlValue& one) { return wanted(one.text); });
+}
+
+}  // namespace
+
+void name_requirements(const ConversionSource& source, Conversion& to) {
+  const auto name = name_from_recipe(to, source.path);
+  if (name) return to.draft.requirements.push_back({*name});
+  to.leave_out({source.shown, 0}, source.shown,
+               "`requirements` names files of the recipe's own folder");
+}
+
+void install_project(const SourcePlace& place, const std::string& text,
+                     const ProjectInstall& install, Conversion& to) {
+  Installer(place, text, install, to).run();
+}
+
+void convert_pinned_lock(const ConversionSource& source, const std::vector<std::string>& groups,
+                         Conversion& to) {
+  const TomlValue root = parse_toml({source.path, source.text, "source-invalid", {}});
+  const TomlValue* packages = root.find("package");
+  if (packages == nullptr) {
+    return to.leave_out({source.shown, 1}, source.shown, "it holds no `[[package]]`");
+  }
+  for (const TomlValue& package : packages->items) {
+    const TomlValue* name = package.find("name");
+    const TomlValue* version = package.find("version");
+    if (name == nullptr || version == nullptr) continue;
+    const SourcePlace place{source.shown, package.line};
+    if (!is_of_groups(package, groups)) {
+      to.leave_out_with_others(place, name->text, "packages of groups that are not asked for");
+      continue;
+    }
+    const std::string address = pinned_address(package);
+    std::string text = name->text;
+    if (const TomlValue* extras = package.find("extras");
+        extras != nullptr && !extras->items.empty()) {
+      continue;  // PDM has the package itself in an entry of its own
+    }
+    text += address.empty() ? "==" + version->text : " @ " + address;
+    for (const char* key : {"markers", "marker"}) {
+      const TomlValue* marker = package.find(key);
+      if (marker != nullptr && marker->kind == TomlKind::text) text += " ; " + marker->text;
+    }
+    to.python_package(place, text);
+  }
+  const TomlValue* metadata = root.find("metadata");
+  for (const char* key : {"python-versions", "requires_python"}) {
+    const TomlValue* range = metadata == nullptr ? nullptr : metadata->find(key);
+    if (range != nullptr && range->kind == TomlKind::text && range->text != "*" &&
+        to.draft.python.empty() && to.draft.base.empty()) {
+      to.python_range({source.shown, range->line}, range->text);
+    }
+  }
+}
+
+}  // namespace mlenv

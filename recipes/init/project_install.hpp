@@ -1,0 +1,34 @@
+#pragma once
+// What `uv sync`, `poetry install` and their kin install: a project's dependencies, by its lock
+// where it has one, and the project itself.
+#include <string>
+#include <vector>
+
+#include "recipes/init/converters.hpp"
+
+namespace mlenv {
+
+struct ProjectInstall {
+  enum class Tool { uv, poetry, pdm, pipenv };
+  Tool tool = Tool::uv;
+  fs::path folder;     ///< of the project, on this machine
+  bool itself = true;  ///< not `--no-root`, `--no-install-project`
+  std::vector<std::string> extras{};
+  std::vector<std::string> groups{};  ///< beside those of the program itself
+};
+
+/// `text` is the command as written, for what cannot be taken over.
+void install_project(const SourcePlace& place, const std::string& text,
+                     const ProjectInstall& install, Conversion& to);
+
+/// A file that `requirements` names as it is: pylock.toml.
+void name_requirements(const ConversionSource& source, Conversion& to);
+
+/// poetry.lock and pdm.lock: every package of the groups, in its version.
+void convert_pinned_lock(const ConversionSource& source, const std::vector<std::string>& groups,
+                         Conversion& to);
+/// Pipfile, and Pipfile.lock: of the latter the versions.
+void convert_pipfile(const ConversionSource& source, Conversion& to);
+void convert_pipfile_lock(const ConversionSource& source, Conversion& to);
+
+}  // namespace mlenv

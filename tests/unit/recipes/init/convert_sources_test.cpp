@@ -1,0 +1,243 @@
+// Projects' files of other kinds, folders, environments.
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "recipes/init/convert.hpp"
+#include "recipes/init/host_choice.hpp"
+#include "recipes/recipe.hpp"
+#include "tests/support/error_code.hpp"
+#include "tests/support/rounds.hpp"
+#include "tests/support/strings.hpp"
+
+namespace mlenv {
+namespace {
+
+class ConvertSourcesTest : public testing::Test {
+ protected:
+  void put(const std::string& name, std::string_view text) const {
+    make_folders((folder_.path() / name).parent_path());
+    write_file(folder_.path() / name, text, false);
+  }
+  Draft of(const std::string& name) const {
+    Draft draft = convert(folder_.path() / name, folder_.path());
+    Draft whole = draft;
+    if (whole.name.empty()) whole.name = "x";
+    choose_for_host(whole, {"debian:bookworm", ""});
+    const std::string text = render_draft(whole, "recipe.yaml");
+    EXPECT_NO_THROW(parse_recipe(text, "recipe.yaml")) << text;
+    return draft;
+  }
+  static Strings told(const Draft& draft) {
+    Strings all;
+    for (const LeftOut& one : draft.left_out) all.push_back(one.text);
+    return all;
+  }
+
+  TemporaryFolder folder_{temporary_root()};
+};
+
+TEST_F(ConvertSourcesTest, SetupFilesWithoutRunningThem) {
+  put("setup.py",
+      "from setuptools import setup\nsetup(name='Seg_Tool', install_requires=['six', "
+      "'idna>=2'], python_requires='>=3.11', extras_require={'dev': ['black']})\n");
+  const Draft draft = of("setup.py");
+  EXPECT_EQ(draft.name, "seg_tool");
+  EXPECT_EQ(draft.packages, (Strings{"six", "idna>=2"}));
+  EXPECT_EQ(draft.python, "3.11");
+  EXPECT_EQ(told(draft), Strings{"dev"});
+  put("requirements.txt", "tqdm\n");
+  put("setup.py", "setup(install_requires=open('requirements.txt').read().split())\n");
+  EXPECT_EQ(of("setup.py").packages, Strings{"tqdm"});
+  put("setup.py", "setup(install_requires=computed())\n");
+  EXPECT_EQ(told(of("setup.py")), Strings{"install_requires"});
+  put("setup.cfg", "[options]\ninstall_requires =\n  six\n  idna; python_version > '3'\n");
+  EXPECT_EQ(of("setup.cfg").packages, (Strings{"six", "idna ; python_version > '3'"}));
+  put("setup.py", "setup()\n");
+  EXPECT_EQ(of("setup.py").packages.size(), 2U);
+  fs::remove(folder_.path() / "setup.py");
+  put("setup.cfg", "[flake8]\n");
+  EXPECT_EQ(of("setup.cfg").left_out.size(), 1U);
+}
+
+TEST_F(ConvertSourcesTest, PipfileAndPixi) {
+  put("Pipfile",
+      "[packages]\nsix = \"*\"\ntool = {git = \"https://h.example/t.git\", ref = \"v1\"}\n"
+      "[dev-packages]\nblack = \"*\"\n[requires]\npython_version = \"3.11\"\n");
+  const Draft pipfile = of("Pipfile");
+  EXPECT_EQ(pipfile.packages, (Strings{"six", "tool @ git+https://h.example/t.git@v1"}));
+  EXPECT_EQ(pipfile.python, "3.11");
+  EXPECT_EQ(told(pipfile), Strings{"black"});
+  put("pixi.toml",
+      "[workspace]\nname = \"Sim\"\n[dependencies]\npython = \"3.11.*\"\nnumpy = \">=1.26,<2\"\n"
+      "zlib = \"*\"\npytorch = {version = \"2.4.*\"}\n[pypi-dependencies]\neinops = \"*\"\n"
+      "[system-requirements]\ncuda = \"12\"\n[activation.env]\nA = \"b\"\n"
+      "[target.win-64.dependencies]\nsix = \"*\"\n[target.linux-64.dependencies]\nscipy = \"*\"\n");
+  const Draft pixi = of("pixi.toml");
+  EXPECT_EQ(pixi.name, "sim");
+  EXPECT_EQ(pixi.packages, (Strings{"numpy>=1.26,<2", "einops", "scipy"}));
+  EXPECT_EQ(pixi.framework, "pytorch==2.4.*");
+  EXPECT_EQ(pixi.cuda, "12");
+  EXPECT_EQ(pixi.env.size(), 1U);
+  EXPECT_EQ(told(pixi), Strings{"zlib"});
+}
+
+TEST_F(ConvertSourcesTest, DevelopmentContainers) {
+  put("requirements.txt", "six\n");
+  put(".devcontainer/devcontainer.json",
+      "// why\n{\"name\": \"Py Dev\", \"image\": "
+      "\"mcr.microsoft.com/devcontainers/python:1-3.11\",\n"
+      "\"features\": {\"ghcr.io/devcontainers/features/git-lfs:1\": {}}, /* x */\n"
+      "\"postCreateCommand\": \"pip install -r requirements.txt\",\n\"remoteUser\": "
+      "\"vscode\",}\n");
+  const Draft draft = of(".devcontainer/devcontainer.json");
+  EXPECT_EQ(draft.name, "py-dev");
+  EXPECT_EQ(draft.python, "3.11");
+  EXPECT_EQ(draft.packages, Strings{"six"});
+  EXPECT_EQ(told(draft), Strings{"remoteUser"});
+  put("Dockerfile", "FROM debian:12\nRUN pip install idna\n");
+  put(".devcontainer/devcontainer.json", "{\"build\": {\"dockerfile\": \"../Dockerfile\"}}");
+  EXPECT_EQ(of(".devcontainer/devcontainer.json").packages, Strings{"idna"});
+}
+
+TEST_F(ConvertSourcesTest, NotebooksInstallAndImport) {
+  put("local.py", "");
+  put("a.ipynb",
+      "{\"cells\": [{\"cell_type\": \"code\", \"source\": [\"!pip install -q six \\\\\\n\", "
+      "\"  idna\\n\", \"%pip install tqdm\\n\", \"import torch, os, local\\n\", \"from sklearn.a "
+      "import b\\n\", \"!nvidia-smi\\n\", \"%matplotlib inline\"]}, {\"cell_type\": \"markdown\", "
+      "\"source\": \"!pip install no\"}], \"metadata\": {\"language_info\": {\"version\": "
+      "\"3.11.4\"}}}");
+  const Draft draft = of("a.ipynb");
+  EXPECT_EQ(draft.packages, (Strings{"six", "idna", "tqdm", "ipykernel"}));
+  EXPECT_EQ(draft.python, "3.11");
+  EXPECT_EQ(told(draft), (Strings{"Python 3.11.4", "nvidia-smi", "scikit-learn, torch"}));
+}
+
+TEST_F(ConvertSourcesTest, AnEnvironmentsFolder) {
+  const std::string packages = ".venv/lib/python3.11/site-packages/";
+  put(".venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n");
+  put(packages + "six-1.17.0.dist-info/METADATA", "");
+  put(packages + "pip-24.0.dist-info/METADATA", "");
+  put(packages + "clip-1.0.dist-info/direct_url.json",
+      "{\"url\": \"https://h.example/c.git\", \"vcs_info\": {\"vcs\": \"git\", \"commit_id\": "
+      "\"abc\"}}");
+  put(packages + "mine-1.0.dist-info/direct_url.json",
+      "{\"url\": \"file://" + folder_.path().string() + "/libs/mine\", \"dir_info\": {}}");
+  put(packages + "far-1.0.dist-info/direct_url.json", "{\"url\": \"file:///elsewhere\"}");
+  const Draft draft = of(".venv");
+  EXPECT_EQ(draft.python, "3.11");
+  EXPECT_EQ(draft.packages, (Strings{"clip @ git+https://h.example/c.git@abc", "mine @ ./libs/mine",
+                                     "six==1.17.0"}));
+  EXPECT_EQ(told(draft).back(), "far @ file:///elsewhere");
+  put("conda/conda-meta/numpy-1.26.4-py311_0.json", "{}");
+  put("conda/conda-meta/zlib-1.2.13-h0_0.json", "{}");
+  EXPECT_EQ(of("conda").packages, Strings{"numpy==1.26.4"});
+}
+
+TEST_F(ConvertSourcesTest, TheRichestOfAFolder) {
+  put("requirements.txt", "six\n");
+  put("pyproject.toml", "[tool.black]\nline-length = 99\n");
+  put("packages.txt", "ffmpeg libsm6\n");
+  put("README.md", "---\nsdk: gradio\nsdk_version: 4.44.0\npython_version: \"3.11\"\n---\n# x\n");
+  put("app.py", "");
+  const Draft space = of(".");
+  EXPECT_EQ(space.packages, (Strings{"six", "gradio==4.44.0"}));
+  EXPECT_EQ(space.system, (Strings{"ffmpeg", "libsm6"}));
+  EXPECT_EQ(space.command, (Strings{"python", "app.py"}));
+  put("b/.binder/environment.yml", "dependencies: [numpy]\n");
+  put("b/.binder/apt.txt", "git\n");
+  EXPECT_EQ(of("b").system, Strings{"git"});
+  put("environment.yml", "dependencies: [numpy]\n");
+  EXPECT_EQ(of(".").packages, (Strings{"numpy", "gradio==4.44.0"}));
+  put("Dockerfile", "FROM debian:12\nRUN pip install idna\n");
+  EXPECT_EQ(of(".").packages, Strings{"idna"});
+  make_folders(folder_.path() / "empty");
+  EXPECT_EQ(code_of([&] { of("empty"); }), "source-invalid");
+}
+
+TEST_F(ConvertSourcesTest, LinksOutOfTheFolderAreNotRead) {
+  const TemporaryFolder elsewhere{temporary_root()};
+  write_file(elsewhere.path() / "secret", "a-secret\n", false);
+  put("requirements.txt", "six\n");
+  for (const char* name : {"packages.txt", "apt.txt", "runtime.txt"}) {
+    fs::create_symlink(elsewhere.path() / "secret", folder_.path() / name);
+    const Error error = error_of([&] { of("."); });
+    EXPECT_EQ(error.code(), "source-invalid") << name;
+    EXPECT_EQ(std::string(error.what()).find("a-secret"), std::string::npos) << error.what();
+    fs::remove(folder_.path() / name);
+  }
+}
+
+TEST_F(ConvertSourcesTest, RequirementsAsPeopleHaveThem) {
+  std::string text = "\xFF\xFE";
+  for (const char c : std::string("numpy==1.26.4\r\nsix\r\n")) text += std::string{c, '\0'};
+  put("requirements.txt", text);
+  EXPECT_EQ(of("requirements.txt").packages, (Strings{"numpy==1.26.4", "six"}));
+  make_folders(folder_.path() / "libs/x");
+  put("libs/x/setup.py", "setup(name='x')");
+  put("requirements.txt",
+      "certifi @ file:///croot/certifi_1707229174982/work/certifi\n"
+      "mkl-service @ file:///tmp/build/80754af9/mkl-service_1/work\nmine @ file:///home/me/mine\n"
+      "pywin32==308\npywin32-ctypes==1 ; sys_platform == 'win32'\npkg-resources==0.0.0\n"
+      "tool==1.0+gabc\n-e git+https://h.example/t.git@v1#egg=Tool[all]&subdirectory=py\n"
+      "git+git@h.example:team/My-Repo.git\nlibs/x\n-e ./libs/x[dev]\n");
+  const Draft draft = of("requirements.txt");
+  EXPECT_EQ(draft.packages,
+            (Strings{"certifi", "pywin32-ctypes==1 ; sys_platform == 'win32'", "tool==1.0",
+                     "Tool[all] @ git+https://h.example/t.git@v1#subdirectory=py",
+                     "My-Repo @ git+ssh://git@h.example/team/My-Repo.git", "x @ ./libs/x",
+                     "x[dev] @ ./libs/x"}));
+  EXPECT_EQ(told(draft), (Strings{"mine @ file:///home/me/mine", "pkg-resources==0.0.0", "certifi",
+                                  "mkl-service", "pywin32==308", "tool==1.0+gabc"}));
+  ASSERT_EQ(draft.notes.size(), 1U);
+}
+
+/// Whatever a file holds: a mistake of the person's, or a recipe that reads back.
+TEST_F(ConvertSourcesTest, DamagedFilesOfAllKindsMakeRecipesOrMistakes) {
+  const std::map<std::string, std::string> sources = {
+      {"setup.py", "a = ['x']\nsetup(name='n', install_requires=a + [\"y>=1\"], **{'b': 1})\n"},
+      {"setup.cfg", "[metadata]\nname = a\n[options]\ninstall_requires =\n  b>=1\n"},
+      {"Pipfile",
+       "[packages]\na = {version = \">=1\", extras = [\"b\"]}\n[requires]\npython_version = "
+       "\"3.9\"\n"},
+      {"Pipfile.lock",
+       "{\"_meta\": {\"requires\": {}}, \"default\": {\"a\": {\"version\": \"==1\"}}}"},
+      {"poetry.lock",
+       "[[package]]\nname = \"a\"\nversion = \"1\"\n[package.source]\ntype = \"git\"\nurl = "
+       "\"https://h/a\"\n"},
+      {"pixi.toml",
+       "[dependencies]\na = {version = \">=1\"}\n[pypi-dependencies]\nb = {git = "
+       "\"https://h/b\"}\n"},
+      {"devcontainer.json",
+       "{\"image\": \"debian:12\", \"features\": {\"a/python:1\": {\"version\": \"3.9\"}}, /* */}"},
+      {"a.ipynb",
+       "{\"cells\": [{\"cell_type\": \"code\", \"source\": [\"!pip install a\\n\", \"import "
+       "b\"]}]}"},
+      {"list.txt", "# conda create --name x\na=1.2=b_0\n@EXPLICIT\nhttps://h/c-1-0.conda\n"}};
+  std::mt19937 random(11);
+  constexpr std::string_view kBytes = "\n \"'\\${}[]#:;,=<>@-+*\t/&|aA1.\x7f";
+  for (const auto& [name, text] : sources) {
+    for (int i = 0; i < rounds(60, 400); ++i) {
+      std::string damaged = text;
+      for (unsigned edits = random() % 4; edits > 0; --edits) {
+        const std::size_t at = random() % damaged.size();
+        if (random() % 3 == 0) damaged.erase(at, 1 + random() % 5);
+        damaged.insert(std::min(at, damaged.size()), 1, kBytes[random() % kBytes.size()]);
+      }
+      put(name, damaged);
+      try {
+        of(name);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), "source-invalid") << damaged;
+      }
+    }
+    fs::remove(folder_.path() / name);
+  }
+}
+
+}  // namespace
+}  // namespace mlenv
