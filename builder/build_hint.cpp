@@ -273,19 +273,27 @@ Hint library(const FailedBuild& build) {
       name);
 }
 
-}  // namespace
-}  // namespace hints
-
-std::string build_hint(const FailedBuild& build) {
-  using namespace hints;
+/// The first that finds something.
+Hint found_by_any(const FailedBuild& build) {
   for (const auto find : {of_python, network, cuda_compiler, header, rust, fortran,
                           pkg_config_module, build_program, compiler, library}) {
-    if (Hint hint = find(build)) return *std::move(hint);
+    if (Hint hint = find(build)) return hint;
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string any(const FailedBuild& build) {
+  if (Hint hint = found_by_any(build)) return *std::move(hint);
   return fmt::format(
       "a compiler or headers that it needs can be added under `system`, as in "
       "`[build-essential, python3-dev]`; packages that it uses and does not declare as in {}",
       requiring(build, "numpy"));
 }
+
+}  // namespace hints
+
+std::string build_hint(const FailedBuild& build) { return hints::any(build); }
 
 }  // namespace mlenv

@@ -11,6 +11,9 @@ namespace mlenv::hints {
 
 using Hint = std::optional<std::string>;
 
+/// As `build_hint` has it.
+std::string any(const FailedBuild& build);
+
 /// What Python says: modules that are not there, build tools that are too new.
 Hint of_python(const FailedBuild& build);
 

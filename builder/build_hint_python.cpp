@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include <fmt/core.h>
 
 #include "builder/build_hint_parts.hpp"
 #include "builder/module_distributions.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv::hints {
 namespace {
@@ -103,14 +106,19 @@ Hint placeholder(const FailedBuild& build) {
          with_variable(build, "SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL", "True");
 }
 
-/// Names in quotes, as Python says them; of several the last.
+/// Names in quotes, as Python says them, or as `python -m` does; of several the last that is no
+/// warning, with which builds go on.
 std::string missing_module(const FailedBuild& build) {
-  for (const std::string_view quote : {"'", "\""}) {
-    const std::string before = fmt::format("No module named {}", quote);
-    const std::string_view name = last_between(build.said, before, quote);
-    if (!name.empty()) return std::string(name);
+  constexpr std::string_view kSays = "No module named ";
+  const std::vector<std::string_view> lines = split(build.said, '\n');
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const std::size_t at = line->find(kSays);
+    if (at == std::string_view::npos || line->find("Warning") != std::string_view::npos) continue;
+    std::string_view name = line->substr(at + kSays.size());
+    if (name.starts_with('\'') || name.starts_with('"')) name.remove_prefix(1);
+    return std::string(name.substr(0, std::min(name.find_first_of("'\" \r;("), name.size())));
   }
-  return std::string(last_between(build.said, "No module named ", " \n\r"));
+  return {};
 }
 
 Hint undeclared_module(const FailedBuild& build) {

@@ -27,6 +27,12 @@ TEST(BuildHint, UndeclaredModules) {
   EXPECT_TRUE(hints("/opt/venv/bin/python3: No module named pip\n", "requires: {pkg: [pip]}"));
   EXPECT_TRUE(hints("No module named 'distutils'", "requires: {pkg: [setuptools]}"));
   EXPECT_TRUE(hints("No module named 'imp'", "Python 3.12 has no `imp`"));
+  // With a warning the build went on.
+  EXPECT_TRUE(
+      hints("functional_tensor.py:258: UserWarning: Failed to initialize NumPy: No module "
+            "named 'numpy' (Triggered internally at tensor_numpy.cpp:84.)\n"
+            "FileNotFoundError: [Errno 2] No such file or directory: 'git'",
+            "system: [git]"));
   // A name that nothing is known of is not guessed.
   const std::string unknown = hint_of("No module named 'ourtool'");
   EXPECT_EQ(unknown.find("[ourtool]"), std::string::npos) << unknown;
