@@ -12,7 +12,7 @@ struct FailedBuild {
   std::string python;              ///< `3.11`
   std::string cuda;                ///< release that the image carries; empty: none, or not known
   std::vector<std::string> tools;  ///< normalised names of what was in its environment
-  bool compiler = true;     ///< whether the base has one
+  bool compiler = true;            ///< whether the base has one
   bool network = false;            ///< whether it had one
 };
 
