@@ -5,6 +5,7 @@
 #include <cctype>
 #include <initializer_list>
 #include <optional>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -17,6 +18,18 @@
 namespace mlenv {
 namespace hints {
 namespace {
+
+/// Of builds that look for a finished wheel first, and end where there is no network.
+std::string_view forced_by(const FailedBuild& build) {
+  constexpr auto kForces = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"flash-attn", "FLASH_ATTENTION_FORCE_BUILD"},
+       {"causal-conv1d", "CAUSAL_CONV1D_FORCE_BUILD"},
+       {"mamba-ssm", "MAMBA_FORCE_BUILD"}});
+  for (const auto& [package, name] : kForces) {
+    if (package == build.package) return name;
+  }
+  return {};
+}
 
 Hint network(const FailedBuild& build) {
   if (build.network) return std::nullopt;
@@ -33,6 +46,11 @@ Hint network(const FailedBuild& build) {
   std::string hint =
       "builds have no network, and this one asks for it: `build: {network: true}` gives it the "
       "machine's";
+  const std::string_view force = forced_by(build);
+  if (!force.empty() && says(build, "wheel URL")) {
+    hint +=
+        "; or keep it from looking for a finished wheel: " + with_variable(build, force, "TRUE");
+  }
   if (pip) {
     const std::string_view wanted =
         last_between(build.said, "No matching distribution found for ", " \n\r");

@@ -82,6 +82,15 @@ TEST(BuildHint, Network) {
             "requires: {pkg: [\"tensorrt-cu12-libs==10.7.0\"]}"));
 }
 
+TEST(BuildHint, FinishedWheels) {
+  FailedBuild build;
+  build.package = "flash-attn";
+  EXPECT_TRUE(
+      hints("error: <urlopen error [Errno -3] Temporary failure in name resolution>\n"
+            "Guessing wheel URL:  https://host.example/flash_attn-2.5.6+cu122.whl",
+            "FLASH_ATTENTION_FORCE_BUILD: \"TRUE\"", build));
+}
+
 TEST(BuildHint, CompilersAndPrograms) {
   EXPECT_TRUE(hints("error: command 'x86_64-linux-gnu-gcc' failed: No such file or directory",
                     "system: [build-essential, python3-dev]"));
