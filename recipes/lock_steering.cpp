@@ -267,7 +267,7 @@ Steering read_steering(const TomlReader& reader, const TomlValue& table) {
 std::map<std::string, std::string> shown_steering(const Steering& steering) {
   Texts out;
   for (const std::string& one : steering.overrides) {
-    std::string& all = out["override of " + package_of(one)];
+    std::string& all = out["override of " + package_of_requirement(one)];
     all += (all.empty() ? "" : ", ") + one;
   }
   out["exclude"] = join(list_of(steering.exclude), ", ");

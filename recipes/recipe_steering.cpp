@@ -239,7 +239,7 @@ void RecipeReader::stated_metadata(const YamlNode& node) {
 
 void RecipeReader::check_steering() {
   const auto refuse = [&](const Placed& place) {
-    const std::string name = package_of(place.text);
+    const std::string name = package_of_requirement(place.text);
     if (!recipe_.steering.exclude.contains(name)) return;
     mistakes_.add(place.line, place.column,
                   fmt::format("`{}` is asked for here, and `exclude` leaves it out", name));

@@ -21,9 +21,9 @@ void sort_texts(std::vector<std::string>& texts) {
 /// Those of `more` whose package `first` says nothing of.
 void add_requirements(std::vector<std::string>& first, const std::vector<std::string>& more) {
   std::set<std::string> named;
-  for (const std::string& one : first) named.insert(package_of(one));
+  for (const std::string& one : first) named.insert(package_of_requirement(one));
   for (const std::string& one : more) {
-    if (!named.contains(package_of(one))) first.push_back(one);
+    if (!named.contains(package_of_requirement(one))) first.push_back(one);
   }
 }
 
@@ -81,7 +81,7 @@ bool names_package(const std::set<std::string>& list, const std::string& name) {
   return list.contains(name) || list.contains(std::string(kAllPackages));
 }
 
-std::string package_of(const std::string& requirement) {
+std::string package_of_requirement(const std::string& requirement) {
   const auto read = parse_requirement(requirement);
   const auto* one = std::get_if<Requirement>(&read);
   return one == nullptr ? requirement : one->normalised_name();

@@ -79,7 +79,7 @@ std::span<const std::string_view> prerelease_words();
 /// Whether such a list names the package, or all.
 bool names_package(const std::set<std::string>& list, const std::string& name);
 /// The package that a PEP 508 text is about, normalised; the text itself where it is none.
-std::string package_of(const std::string& requirement);
+std::string package_of_requirement(const std::string& requirement);
 
 /// Sorts and joins: lists of texts sorted and unique, `indexes` by URL, `metadata` by name.
 void put_in_order(Steering& steering);

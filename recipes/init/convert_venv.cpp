@@ -25,9 +25,9 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return all;
 }
 
-class Environment {
+class EnvironmentFolder {
  public:
-  Environment(const fs::path& folder, Conversion& to)
+  EnvironmentFolder(const fs::path& folder, Conversion& to)
       : folder_(folder), place_{folder.lexically_normal().string(), 0}, to_(to) {}
 
   void convert() {
@@ -133,7 +133,7 @@ bool is_environment_folder(const fs::path& folder) {
 }
 
 void convert_environment_folder(const fs::path& folder, Conversion& to) {
-  Environment(folder, to).convert();
+  EnvironmentFolder(folder, to).convert();
 }
 
 }  // namespace mlenv

@@ -217,7 +217,7 @@ PackageAskers ask_askers(const UvQuestion& question, const WheelRequest& request
   for (std::string_view line : split(text, '\n')) {
     const bool package = !line.empty() && is_alphanumeric(line.front());
     line = trim(line);
-    if (package) askers = &all[package_of(std::string(line.substr(0, line.find(' '))))];
+    if (package) askers = &all[package_of_requirement(std::string(line.substr(0, line.find(' '))))];
     if (askers == nullptr || !line.starts_with('#')) continue;
     line = trim(line.substr(1));
     if (line.starts_with("via")) line = trim(line.substr(3));

@@ -71,7 +71,7 @@ bool SteeredSteps::names_own_indexes(const UvAnswer& answer) {
 
 bool SteeredSteps::is_asked_for(const std::string& name) const {
   return std::any_of(question_.requirements.begin(), question_.requirements.end(),
-                     [&](const std::string& text) { return package_of(text) == name; });
+                     [&](const std::string& text) { return package_of_requirement(text) == name; });
 }
 
 bool SteeredSteps::prefers_wheel(const std::string& name) {
@@ -112,7 +112,7 @@ bool has_own_index(const Recipe& recipe, const std::string& name) {
 std::vector<std::string> override_lines(const Steering& steering) {
   std::vector<std::string> lines;
   for (const std::string& one : steering.overrides) {
-    if (!steering.exclude.contains(package_of(one))) lines.push_back(one);
+    if (!steering.exclude.contains(package_of_requirement(one))) lines.push_back(one);
   }
   for (const std::string& name : steering.exclude) lines.push_back(name + std::string(kNever));
   return lines;
@@ -164,7 +164,7 @@ void UvSteering::write_project(const Recipe& recipe, const std::vector<std::stri
       text += fmt::format("{} = {{ index = \"{}\" }}\n", toml_key(package), name);
     }
     const bool used = std::any_of(pinned.begin(), pinned.end(), [&](const std::string& asked) {
-      return one.packages.contains(package_of(asked));
+      return one.packages.contains(package_of_requirement(asked));
     });
     // A folder that is not there matters to those alone who are sent there.
     const std::string address = used ? address_of(recipe, one) : "https://unused.invalid/";
