@@ -76,6 +76,7 @@ std::vector<std::string> arguments(const UvQuestion& question, const WheelReques
   if (question.no_sources) argv.emplace_back("--no-build");
   if (question.no_dependencies) argv.emplace_back("--no-deps");
   for (const std::string& name : question.only_wheels) {
+    if (question.no_sources) break;  // uv takes one or the other
     argv.emplace_back("--only-binary");
     argv.push_back(name);
   }

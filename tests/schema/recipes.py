@@ -76,6 +76,15 @@ GOOD = [
     *(HEAD + "data: " + value for value in (
         "", "{}", "{a: {from: ./corpus}}", "{a: {from: ...}}", "{a: {from: ../a}, b: {from: /b/}}", "{1: {from: 2}}",
         f"{{a-b.c: {{from: a, digest: \"sha256:{DATA}\", stage: node, to: /data/x}}}}")),
+    *(HEAD + rest for rest in (
+        "overrides: [numpy<2, \"a[b] ; python_version > '3'\"]", "overrides:", "exclude: [a, B_c.d]", "exclude: numpy",
+        "constraints: [numpy<2, -c c.txt, ./d/e, f/g.in, \"a @ ./x\"]", "constraints: limits.txt", "no-binary: ':all:'",
+        "only-binary: [a, ':all:']", "prefer-binary: a", "prerelease: if-necessary-or-explicit",
+        "index: {torch: https://h.example/cu121, a: {find-links: wheels}, b: {find-links: ../x y}, c: {find-links: \"https://h/\"}}",
+        "dependency-metadata: []", "dependency-metadata: [{name: a, version: 1.0, requires-dist: [b<2], requires-python: '>=3,<4'}]",
+        "dependency-metadata: [{name: a, requires-dist: , provides-extras: [b], provides-extra: [c]}]",
+        "build:", "build: {constraints: [setuptools<81, c.txt], requires: {a: [b], c: }, network: true}",
+        "build: {env: {A: 1, b-c: {D: e}, f: {_G: true}, h: i}, config-settings: {a b: c, d: [e, 1], f: {g: h, i: [j]}}}")),
     *(HEAD + "platforms: " + value for value in (
         "", "[]", "[linux/arm64]", "[linux/arm64, linux/amd64]",
         f"[linux/arm64]\nsources: {{python: {{url: \"https://host/a.tar\", sha256: {'a' * 64}}}}}",
@@ -128,6 +137,18 @@ BAD = [
         "{a: {from: /}}", "{a: {from: ~/a}}", "{a: {from: b, digest: }}", "{a: {from: b, digest: 'sha256:1'}}",
         "{a: {from: b, stage: all}}", "{a: {from: b, to: data}}", "{a: {from: b, to: /}}", "{a: {from: b, to: /a/}}",
         "{a: {from: b, to: /tmp/a}}", "{a/b: {from: b}}", "{.a: {from: b}}", "{a: {path: b}}")),
+    *(HEAD + rest for rest in (
+        "overrides: numpy", "overrides: [numpy=1]", "overrides: [null]", "overrides: [\"a @ ./x\"]", "exclude: [a<2]",
+        "exclude: [':all:']", "exclude: {a: b}", "constraints: [\"a[b]<2\"]", "constraints: [../c.txt]", "constraints: [/c.txt]",
+        "constraints: [-c ~/c.txt]", "no-binary: [a b]", "only-binary: [[a]]", "prerelease: yes", "prerelease: [allow]",
+        "index: [a]", "index: {a: }", "index: {a: b}", "index: {a b: \"https://h/\"}", "index: {a: \"https://me@h/\"}",
+        "index: {a: {}}", "index: {a: {find-links: }}", "index: {a: {find-links: /x}}", "index: {a: {url: \"https://h/\"}}",
+        "dependency-metadata: {name: a}", "dependency-metadata: [null]", "dependency-metadata: [{version: 1}]",
+        "dependency-metadata: [{name: a, version: '>1'}]", "dependency-metadata: [{name: a, requires-python: '3'}]",
+        "dependency-metadata: [{name: a, provides-extras: b}]", "build: [a]", "build: {constraint: a}",
+        "build: {requires: {a: b}}", "build: {requires: [a]}", "build: {env: {a-b: c}}", "build: {env: {A: [b]}}",
+        "build: {env: {A: }}", "build: {env: {_a: {B: c}}}", "build: {env: {A: \"b\\x01\"}}",
+        "build: {config-settings: {a b: {c: d}}}", "build: {config-settings: {a: }}", "build: {network: 'true'}")),
     *(HEAD + "platforms: " + value for value in (
         "linux/arm64", "[arm64]", "[linux/amd64, linux/amd64]", "[null]", "{linux/arm64: true}", "[linux/arm64/v8]",
         f"[linux/arm64, linux/amd64]\nsources: {{python: {{url: \"https://host/a\", sha256: {'a' * 64}}}}}")),
