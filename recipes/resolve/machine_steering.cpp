@@ -228,7 +228,9 @@ UvConfigFiles uv_config_files(const std::vector<std::string>& environment, const
   std::vector<fs::path> places;
   const std::string_view folders = variable_in(environment, "XDG_CONFIG_DIRS");
   for (const std::string_view one : split(folders.empty() ? "/etc/xdg" : folders, ':')) {
-    if (!one.empty()) places.push_back(root / fs::path(one).relative_path() / "uv/uv.toml");
+    if (one.starts_with('/')) {
+      places.push_back(fs::path(root.string() + std::string(one)) / "uv/uv.toml");
+    }
   }
   places.push_back(root / "etc/uv/uv.toml");
   for (const fs::path& place : places) {

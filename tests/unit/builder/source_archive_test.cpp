@@ -10,6 +10,7 @@
 #include "base/gzip.hpp"
 #include "base/process.hpp"
 #include "base/tar.hpp"
+#include "tests/support/error_code.hpp"
 #include "tests/support/zip_builder.hpp"
 
 namespace mlenv {
@@ -196,6 +197,14 @@ TEST_F(SourceArchive, BuildSystemIsWhatItsPyprojectSays) {
   EXPECT_EQ(system.requirements, (std::vector<std::string>{"hatchling"}));
   EXPECT_EQ(system.backend, "own");
   EXPECT_EQ(system.backend_path, (std::vector<std::string>{"."}));
+}
+
+TEST(SourceArchiveBzip2, ADamagedOneIsSaidToBe) {
+  const TemporaryFolder folder{temporary_root()};
+  const fs::path archive = folder.path() / "archive";
+  write_file(archive, "BZh91AY&SYdamaged", /*durable=*/false);
+  EXPECT_EQ(code_of([&] { unpack_source(archive, "a-1.tar.bz2", folder.path() / "out"); }),
+            "bad-bzip2");
 }
 
 }  // namespace

@@ -16,9 +16,8 @@ TEST(VersionSyntax, TakesWhatPep440Takes) {
 }
 
 TEST(VersionSyntax, RefusesTheRest) {
-  for (const std::string_view text :
-       {"", "a", "1.1.1q", "1.0.", "1..0", "1.0+", "1.0+a..b", "1.0-", "1.0!", "!1",
-        "1.0foo", "1.0.*", "h1234"}) {
+  for (const std::string_view text : {"", "a", "1.1.1q", "1.0.", "1..0", "1.0+", "1.0+a..b", "1.0-",
+                                      "1.0!", "!1", "1.0foo", "1.0.*", "h1234"}) {
     EXPECT_FALSE(is_version(text)) << text;
   }
 }
