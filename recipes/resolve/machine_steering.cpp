@@ -228,9 +228,8 @@ UvConfigFiles uv_config_files(const std::vector<std::string>& environment, const
   std::vector<fs::path> places;
   const std::string_view folders = variable_in(environment, "XDG_CONFIG_DIRS");
   for (const std::string_view one : split(folders.empty() ? "/etc/xdg" : folders, ':')) {
-    if (one.starts_with('/')) {
-      places.push_back(fs::path(root.string() + std::string(one)) / "uv/uv.toml");
-    }
+    const std::size_t start = one.find_first_not_of('/');
+    if (start != std::string_view::npos) places.push_back(root / one.substr(start) / "uv/uv.toml");
   }
   places.push_back(root / "etc/uv/uv.toml");
   for (const fs::path& place : places) {
