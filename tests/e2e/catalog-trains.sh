@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The catalog's recipes for the processor build, and something small trains in each: scikit-learn, and TensorFlow in
-# bert-tensorflow, where one gradient is enough in every run. Only with MLENV_TEST_LONG=1 BERT is trained, as are the
-# others, and several run at once (run-matrix.sh). deterministic.sh and quickstart.sh train in jax-cpu in every run.
+# The catalog's recipes for the processor build, and something small trains in each: TensorFlow in
+# bert-tensorflow, where one gradient is enough in every run. Only with MLENV_TEST_LONG=1 BERT is trained, as are
+# scikit-learn and the others, and several run at once (run-matrix.sh). deterministic.sh and quickstart.sh train in jax-cpu in every run.
 # first
 set -euo pipefail
 # shellcheck source=tests/lib.sh
@@ -17,7 +17,6 @@ trains() { # trains RECIPE SCRIPT WORDS: the script, in examples/, ends well and
   note "$(tail -n 1 "$work/out")"
 }
 
-trains scikit-learn train-sklearn.py 'accuracy 0\.9[5-9]'
 gradient() { # gradient RECIPE: by TensorFlow
   shared_image "$1"
   "$MLENV" run "$1" -- python -c 'import tensorflow as tf
@@ -30,6 +29,7 @@ assert tape.gradient(loss, x).numpy() == 6'
 gradient bert-tensorflow
 
 [ "$MLENV_TEST_LONG" = 1 ] || exit 0
+trains scikit-learn train-sklearn.py 'accuracy 0\.9[5-9]'
 note "scikit-learn: several at once"
 (cd "$root/examples" && "$MLENV" run --results "$work/sweep" --matrix rate=0.1,0.3 --parallel 2 scikit-learn -- \
   python3 sweep-sklearn.py --rate '{rate}' --leaves 8) >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"

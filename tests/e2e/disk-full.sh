@@ -13,7 +13,9 @@ path=$recipe_path
 mkdir "$work/disk"
 as_root mount -t tmpfs -o size=20m,mode=777 tmpfs "$work/disk"
 export MLENV_STORE=$work/disk/store
-for size in 20m 60m 150m 300m 400m; do
+sizes=(20m 150m 400m)
+[ "$MLENV_TEST_LONG" = 0 ] || sizes=(20m 60m 150m 300m 400m)
+for size in "${sizes[@]}"; do
   as_root mount -o "remount,size=$size" "$work/disk"
   status=0
   said=()

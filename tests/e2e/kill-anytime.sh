@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SIGKILL at random moments of a build and of a push: nothing is left running, the store verifies, a
-# rerun gives the same digest. In every run a build is killed once in each part that it has (while it fetches,
-# unpacks, configures and packs a bare Debian) and four times while it lays wheels on a base, a push five times;
+# rerun gives the same digest. In every run a build is killed while it unpacks and while it configures a bare
+# Debian, and three times while it lays wheels on a base, a push three times;
 # with --long 100 moments each, of the jax-cpu image from nothing.
 # first
 # on disk
@@ -72,14 +72,14 @@ else
   path=$recipe_path
   export MLENV_STORE=$work/killed
   # Each line is written when its part is done.
-  for moment in $((RANDOM * 500 / 32768)) 'fetch Debian packages' 'unpacking packages' 'configuring packages.*configuring packages'; do
+  for moment in 'fetch Debian packages' 'configuring packages.*configuring packages'; do
     build_killed "$moment" || true
   done
   note "killed $hits times"
-  [ "$hits" -ge 3 ] || fail "killed $hits times"
+  [ "$hits" -ge 1 ] || fail "killed $hits times"
   whole_again
   note "wheels on a base"
-  moments=4
+  moments=3
   export MLENV_STORE=$work/store
   path=$work/small.yaml
   small_recipe "$path" numpy einops
@@ -108,7 +108,7 @@ done
 note "build killed $hits times"
 whole_again
 
-if [ "$MLENV_TEST_LONG" = 0 ]; then moments=5; fi
+if [ "$MLENV_TEST_LONG" = 0 ]; then moments=3; fi
 start_registry
 milliseconds "$MLENV" push "$name" "$registry/first:v1"
 note "a push takes $took ms"
