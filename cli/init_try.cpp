@@ -1,10 +1,12 @@
 #include "cli/init_try.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "cli/answer_file.hpp"
 #include "cli/imports.hpp"
 #include "cli/recipes_use.hpp"
+#include "images/inspect/inspect.hpp"
 #include "recipes/recipe_edit.hpp"
 #include "runner/check/import_remedy.hpp"
 
@@ -18,9 +20,18 @@ struct Additions {
   std::set<std::string> system;
   std::set<std::string> packages;
 
-  /// The new ones among what may mend these.
-  Additions take(const std::vector<FailedImport>& failed) {
+  /// The new ones among what may mend these. The linker tells the first library that it lacks:
+  /// `missing`, all of the image's, spares a round for each other one.
+  Additions take(const std::vector<FailedImport>& failed,
+                 const std::vector<MissingLibrary>& missing) {
     Additions fresh;
+    const bool lack = std::any_of(failed.begin(), failed.end(),
+                                  [](const FailedImport& one) { return !one.library.empty(); });
+    for (const MissingLibrary& one : missing) {
+      if (!lack || one.from_driver || one.optional || !one.elsewhere.empty()) continue;
+      const std::string package = debian_package_of(one.library);
+      if (system.insert(package).second) fresh.system.insert(package);
+    }
     for (const FailedImport& one : failed) {
       const ImportRemedy remedy = remedy_of(one);
       if (!remedy.system.empty() && system.insert(remedy.system).second) {
@@ -53,7 +64,9 @@ void try_recipe(Ui& ui, const fs::path& recipe) {
     const BuildOutcome built = built_here(ui, recipe, false);
     const ImportTrial trial = try_and_keep_imports(ui, built.result.image, built.lock);
     if (trial.failed.empty()) return;
-    const Additions fresh = added.take(trial.failed);
+    const ImageFacts facts = image_facts(ui.store(), built.result.image, ui.progress());
+    const Additions fresh = added.take(
+        trial.failed, facts.missing_libraries.value.value_or(std::vector<MissingLibrary>{}));
     if (round == kMostTrials || fresh.empty()) throw failed_imports_error(trial, recipe.string());
     for (const FailedImport& one : trial.failed) ui.say(shown_failure(one));
     const Recipe before = read_recipe(recipe);
