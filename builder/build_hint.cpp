@@ -291,10 +291,30 @@ Hint library(const FailedBuild& build) {
       name);
 }
 
+/// A variable that it asks for: of the image, or one that it says is not set.
+Hint variable(const FailedBuild& build) {
+  for (const auto& [name, value] : build.image_env) {
+    constexpr std::size_t kTelling = 4;  // shorter names stand in any text
+    if (name.size() < kTelling || !says(build, name)) continue;
+    return "`env` is the image's, and builds have their own: " + with_variable(build, name, value);
+  }
+  constexpr std::string_view kNot = " is not set";
+  const std::size_t at = build.said.rfind(kNot);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::size_t start = at;
+  while (start > 0 && (std::isupper(static_cast<unsigned char>(build.said[start - 1])) != 0 ||
+                       is_digit(build.said[start - 1]) || build.said[start - 1] == '_')) {
+    --start;
+  }
+  const std::string_view name = build.said.substr(start, at - start);
+  if (name.find('_') == std::string_view::npos) return std::nullopt;
+  return "it wants a variable: " + with_variable(build, name, "…");
+}
+
 /// The first that finds something.
 Hint found_by_any(const FailedBuild& build) {
   for (const auto find : {of_python, network, cuda_compiler, header, rust, fortran,
-                          pkg_config_module, build_program, compiler, library}) {
+                          pkg_config_module, build_program, compiler, library, variable}) {
     if (Hint hint = find(build)) return hint;
   }
   return std::nullopt;

@@ -1,5 +1,6 @@
 #pragma once
 // What a build that failed wanted, by what it said, and the line of a recipe that gives it that.
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,10 +8,11 @@
 namespace mlenv {
 
 struct FailedBuild {
-  std::string package;             ///< normalised; empty: not known
-  std::string_view said;           ///< the end of its output
-  std::string python;              ///< `3.11`
-  std::string cuda;                ///< release that the image carries; empty: none, or not known
+  std::string package;    ///< normalised; empty: not known
+  std::string_view said;  ///< the end of its output
+  std::string python;     ///< `3.11`
+  std::string cuda;       ///< release that the image carries; empty: none, or not known
+  std::map<std::string, std::string> image_env{};  ///< the recipe's `env`, which builds do not have
   std::vector<std::string> tools;  ///< normalised names of what was in its environment
   bool compiler = true;            ///< whether the base has one
   bool network = false;            ///< whether it had one

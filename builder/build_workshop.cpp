@@ -214,6 +214,7 @@ Error BuildWorkshop::failed_saying(std::string_view said) const {
   build.package = subject_.name;
   build.said = said;
   build.python = base_.python_minor();
+  build.image_env = place_.recipe.env;
   build.tools = tools_;
   build.network = subject_.settings.network;
   build.compiler = std::any_of(base_.debs.begin(), base_.debs.end(),

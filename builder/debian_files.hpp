@@ -1,6 +1,6 @@
 #pragma once
-// Which Debian package has what builds of Python packages miss. After Debian's own lists of
-// contents (bookworm; trixie and Ubuntu have the same names unless told); well-known ones alone.
+// Which Debian package has what builds of Python packages miss; well-known ones alone. Held against
+// the Contents of bookworm in November 2026: the package has the file, or depends on one that has.
 #include <string_view>
 
 namespace mlenv {

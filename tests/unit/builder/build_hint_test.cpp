@@ -1,4 +1,5 @@
-// What builds that failed said, and the hint that it makes. The texts are excerpts of real builds.
+// What builds that failed said, and the hint that it makes. The texts are as build tools and
+// compilers word them, some cut from real builds.
 #include "builder/build_hint.hpp"
 
 #include <gtest/gtest.h>
@@ -37,6 +38,15 @@ TEST(BuildHint, UndeclaredModules) {
   const std::string unknown = hint_of("No module named 'ourtool'");
   EXPECT_EQ(unknown.find("[ourtool]"), std::string::npos) << unknown;
   EXPECT_NE(unknown.find("`ourtool`"), std::string::npos) << unknown;
+}
+
+TEST(BuildHint, Variables) {
+  FailedBuild build;
+  build.image_env = {{"SKIP_CUDA_BUILD", "1"}};
+  EXPECT_TRUE(hints("SKIP_CUDA_BUILD is not set", "`build: {env: {pkg: {SKIP_CUDA_BUILD: ", build));
+  EXPECT_TRUE(hints("RuntimeError: TE_FRAMEWORK is not set", "env: {pkg: {TE_FRAMEWORK: "));
+  const std::string other = hint_of("the default is not set");
+  EXPECT_EQ(other.find("env:"), std::string::npos) << other;
 }
 
 TEST(BuildHint, OlderBuildTools) {
