@@ -89,17 +89,18 @@ Hint cuda_compiler(const FailedBuild& build) {
                         "CMAKE_CUDA_COMPILER", "CUDA_TOOLKIT_ROOT_DIR"})) {
     return std::nullopt;
   }
+  if (has_tool(build, "nvidia-cuda-nvcc")) return std::nullopt;  // something else went wrong
   std::string hint;
   if (!build.cuda.empty() && wheels_hold_nvcc(build.cuda)) {
     hint =
         "it needs CUDA's compiler: `libraries: {nvcc: true}` gives it to the image and to builds";
   } else {
-    const std::string release = build.cuda.empty() ? "11 and 12" : version_prefix(build.cuda, 1);
     hint = fmt::format(
-        "it needs CUDA's compiler, which the Python packages of CUDA {} do not hold: take a wheel "
-        "that its project offers (`find-links`), `system: [nvidia-cuda-toolkit]` of Debian's "
-        "non-free, or with a framework for CUDA 13 `libraries: {{nvcc: true}}`",
-        release);
+        "it needs CUDA's compiler, which Python packages hold from CUDA 13 on: with a framework "
+        "for "
+        "that `libraries: {{nvcc: true}}`; or take a wheel that its project offers: `index: {{{}: "
+        "{{find-links: URL}}}}`",
+        build.package.empty() ? "PACKAGE" : build.package);
   }
   std::string_view value;
   const std::string_view name = skipped_by(build, value);

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "builder/build_hint_parts.hpp"
-#include "builder/module_distributions.hpp"
+#include "recipes/module_distributions.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::hints {

@@ -48,8 +48,8 @@ Digest BuildMemory::key(std::string_view kind, const std::vector<LockedWheel>& t
   key.add("python", base_.python);
   if (base_.interpreter) key.add("interpreter", base_.interpreter->digest.hex());
   for (const LockedDeb& deb : base_.debs) key.add("deb", deb.digest.hex());
-  for (const LockedWheel& tool : tools) key.add(tool.file, tool.digest.hex());
-  for (const auto& [name, value] : settings_.env) key.add(name, value);
+  for (const LockedWheel& tool : tools) key.add("tool " + tool.file, tool.digest.hex());
+  for (const auto& [name, value] : settings_.env) key.add("env " + name, value);
   key.add("config", config_settings_json(settings_));
   if (settings_.network) key.add("network", day());
   return key.digest();

@@ -126,8 +126,8 @@ PlatformsOutcome build_chosen(Ui& ui, const BuildWords& options, const BuildChoi
 void require_own_platform(const BuildWords& options) {
   const std::string& platform = options.choice.platform;
   if (platform.empty() || platform == machine_platform()) return;
-  throw usage_error("usage", "`--imports` runs the image's Python, which on {} is for {}",
-                    machine_platform(), machine_platform())
+  throw usage_error("usage", "`--imports` runs the image's Python, and this machine is {}, not {}",
+                    machine_platform(), platform)
       .hint("leave out `--imports`, or `--platform`");
 }
 
@@ -172,6 +172,12 @@ int build_command(const BuildWords& options, Ui& ui) {
   const BuildOutcome& first = built.outcomes.front();
   const bool is_for_here = !built.image.index && first.lock.platform == machine_platform();
   std::optional<ImportTrial> trial;
+  if (options.imports && !is_for_here) {
+    throw usage_error("usage",
+                      "`--imports` runs the image's Python, and the recipe is for {} alone",
+                      first.lock.platform)
+        .hint("leave out `--imports`");
+  }
   if (options.imports) trial = try_and_keep_imports(ui, first.result.image, first.lock);
   if (is_for_here && !ui.options.json) say_verdict(ui, first.result.image, options.recipe);
   answer_build(options, built, trial, ui);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/log.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "cli/is_file.hpp"
@@ -28,12 +27,17 @@ Error no_file(const std::string& argument) {
 /// Of the image itself, where it lies in the store whole: all that its files tell.
 std::optional<ImageFacts> facts_of_built(Ui& ui, const Built& built, const ImageFacts& of_lock) {
   try {
-    ImageFacts own = image_facts(ui.store(), ui.store().image(built.image), ui.progress());
+    const Image image = ui.store().image(built.image);
+    // What is recorded answers at once; the files are read where nothing is.
+    auto remembered = remembered_image_facts(ui.store(), image);
+    if (!remembered && recorded_facts(built)) return std::nullopt;
+    ImageFacts own =
+        remembered ? *std::move(remembered) : image_facts(ui.store(), image, ui.progress());
     own.oldest_driver = of_lock.oldest_driver;  // as the recipe asks, which labels do not tell
     own.gpus = of_lock.gpus;
     return own;
   } catch (const Error& error) {
-    log::debug("the built image is not looked at: {}", error.what());
+    if (error.code() != "absent") throw;  // another machine's build, or removed since
     return std::nullopt;
   }
 }

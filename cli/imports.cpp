@@ -13,26 +13,6 @@ namespace {
 
 constexpr std::size_t kMostFailuresShown = 20;
 
-/// The lines of a recipe that may mend them: `system: [libgl1, libgomp1]`.
-std::vector<std::string> mending_lines(const std::vector<FailedImport>& failed) {
-  std::vector<std::string> system;
-  std::vector<std::string> packages;
-  for (const FailedImport& one : failed) {
-    const ImportRemedy remedy = remedy_of(one);
-    if (!remedy.system.empty()) system.push_back(remedy.system);
-    if (!remedy.python.empty()) packages.push_back('"' + remedy.python + '"');
-  }
-  std::vector<std::string> lines;
-  const auto add = [&](std::string_view key, std::vector<std::string>& names) {
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    if (!names.empty()) lines.push_back(fmt::format("`{}: [{}]`", key, join(names, ", ")));
-  };
-  add("system", system);
-  add("packages", packages);
-  return lines;
-}
-
 }  // namespace
 
 std::string shown_failure(const FailedImport& one) {
@@ -42,9 +22,9 @@ std::string shown_failure(const FailedImport& one) {
 ImportTrial try_and_keep_imports(Ui& ui, const Image& image, const Lock& lock) {
   ImportTrial trial = try_imports(image, lock, ui.store(), ui.progress());
   remember_imports(ui.store(), image, trial.failed, ui.progress());
-  ui.say(fmt::format("imports: {} came in, {} failed", trial.imported, trial.failed.size()));
+  ui.say(fmt::format("imports: {} succeeded, {} failed", trial.imported, trial.failed.size()));
   for (const FailedImport& one : trial.without_gpu) {
-    ui.say(fmt::format("note: it takes a GPU's driver, which a build has not: {}",
+    ui.say(fmt::format("note: it needs an NVIDIA driver, which builds do not have: {}",
                        shown_failure(one)));
   }
   return trial;
@@ -59,7 +39,7 @@ Error failed_imports_error(const ImportTrial& trial, const std::string& recipe) 
   }
   if (count > kMostFailuresShown)
     error.because(fmt::format("and {} more", count - kMostFailuresShown));
-  const std::vector<std::string> lines = mending_lines(trial.failed);
+  const std::vector<std::string> lines = recipe_lines(trial.failed);
   if (lines.empty()) {
     return std::move(error).hint(
         fmt::format("look closer with `mlenv run {} -- python -c 'import {}'`", recipe,

@@ -74,6 +74,14 @@ void try_recipe(Ui& ui, const fs::path& recipe) {
                                    PackageList::packages, fresh.packages);
     if (more.source == before.source) throw failed_imports_error(trial, recipe.string());
     write_answer_file(recipe, more.source);
+    try {
+      provide_lock_aloud(ui, more, {});
+    } catch (const Error& error) {
+      // A package that there is not: what was there before locks.
+      write_answer_file(recipe, before.source);
+      ui.say(fmt::format("`{}` is as it was before: {}", recipe.string(), error.frames().front()));
+      throw failed_imports_error(trial, recipe.string());
+    }
   }
 }
 

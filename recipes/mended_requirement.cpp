@@ -38,6 +38,7 @@ std::size_t begin_of_versions(const std::string& text) {
 }  // namespace
 
 std::string mended_requirement(const std::string& text) {
+  if (std::holds_alternative<Requirement>(parse_requirement(text))) return text;
   const std::size_t marker = std::min(text.find(';'), text.size());
   const std::size_t begin = begin_of_versions(text);
   if (begin >= marker || text[begin] == '@') return text;

@@ -1,6 +1,7 @@
 #include "recipes/setup_py.hpp"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "recipes/text.hpp"
@@ -12,7 +13,8 @@ struct PythonToken {
   enum class Kind { name, text, number, sign, line_end };
   Kind kind = Kind::sign;
   std::string text;
-  bool plain = true;  ///< of a text: no f-string with fields
+  bool plain = true;    ///< of a text: no f-string with fields
+  bool margin = false;  ///< it begins its line
   int line = 0;
 };
 using PythonTokens = std::span<const PythonToken>;
@@ -31,14 +33,18 @@ class PythonLexer {
 
  private:
   void put(TokenKind kind, std::string text, bool plain = true) {
-    tokens_.push_back({kind, std::move(text), plain, line_});
+    tokens_.push_back({kind, std::move(text), plain, false, line_});
+  }
+  void next_line() {
+    ++line_;
+    line_begin_ = at_ + 1;
   }
 
   void step() {
     const char c = text_[at_];
     if (c == '\n') {
       if (depth_ == 0) put(TokenKind::line_end, "");
-      ++line_;
+      next_line();
       ++at_;
     } else if (c == '\\' && at_ + 1 < text_.size()) {
       if (text_[at_ + 1] == '\n') ++line_;
@@ -71,6 +77,7 @@ class PythonLexer {
                     word.find_first_of("fF") != std::string::npos);
     }
     put(TokenKind::name, word);
+    tokens_.back().margin = begin == line_begin_;
   }
 
   void quoted(bool raw, bool format) {
@@ -99,11 +106,12 @@ class PythonLexer {
     }
     at_ = std::min(at_ + (triple ? 3 : 1), text_.size());
     const bool fields = format && out.find('{') != std::string::npos;
-    tokens_.push_back({TokenKind::text, std::move(out), !fields, line});
+    tokens_.push_back({TokenKind::text, std::move(out), !fields, false, line});
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
+  std::size_t line_begin_ = 0;
   int line_ = 1;
   int depth_ = 0;
   std::vector<PythonToken> tokens_;
@@ -150,7 +158,12 @@ class SetupReader {
       if (token.kind != TokenKind::name) continue;
       const bool first = i == 0 || tokens_[i - 1].kind == TokenKind::line_end;
       if (first && is_sign(tokens_[i + 1], '=') && !is_sign(at(i + 2), '=')) {
-        assigned_[token.text] = expression(i + 2);
+        // What a condition or a function assigns, or is assigned again, is computed.
+        if (!token.margin || !assigned_.emplace(token.text, expression(i + 2)).second) {
+          changed_.insert(token.text);
+        }
+      } else if (first && (is_sign(tokens_[i + 1], '.') || is_sign(at(i + 2), '='))) {
+        changed_.insert(token.text);  // `x.append(…)`, `x += …`
       } else if (token.text == "setup" && is_sign(tokens_[i + 1], '(') &&
                  !(i > 0 && tokens_[i - 1].text == "def")) {
         facts_.calls_setup = true;
@@ -238,7 +251,7 @@ class SetupReader {
   /// nullopt: computed in another way.
   std::optional<PlainValue> plain(PythonTokens value, int depth) {
     constexpr int kDeepest = 20;
-    if (value.empty() || depth > kDeepest) return std::nullopt;
+    if (value.empty() || depth > kDeepest || --steps_ < 0) return std::nullopt;
     PlainValue all;
     bool want = true;  // a value, not a `+`
     for (std::size_t i = 0; i < value.size();) {
@@ -264,7 +277,8 @@ class SetupReader {
         took = bracket_length(value.subspan(i));
         if (took < 2) return std::nullopt;
         one = items(value.subspan(i + 1, took - 2), is_sign(value[i], '('), depth);
-      } else if (value[i].kind == TokenKind::name && assigned_.contains(value[i].text)) {
+      } else if (value[i].kind == TokenKind::name && assigned_.contains(value[i].text) &&
+                 !changed_.contains(value[i].text)) {
         one = plain(assigned_[value[i].text], depth + 1);
       }
       if (!one) return std::nullopt;
@@ -311,6 +325,7 @@ class SetupReader {
   void named_files(PythonTokens value, int depth) {
     if (depth > 4) return;
     for (const PythonToken& token : value) {
+      if (--steps_ < 0) return;
       if (token.kind == TokenKind::text && token.text.ends_with(".txt") &&
           std::find(facts_.files.begin(), facts_.files.end(), token.text) == facts_.files.end()) {
         facts_.files.push_back(token.text);
@@ -325,6 +340,7 @@ class SetupReader {
 
   /// What the body of a function of that name, or of a `with` that assigns it, mentions.
   void named_in_function(const std::string& name, int depth) {
+    if (!searched_.insert(name).second || searched_.size() > kMostSearched) return;
     for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
       const bool defined = tokens_[i].text == "def" && tokens_[i + 1].text == name;
       const bool filled = tokens_[i].kind == TokenKind::name && tokens_[i].text == name &&
@@ -345,8 +361,12 @@ class SetupReader {
     }
   }
 
+  static constexpr std::size_t kMostSearched = 200;
   std::vector<PythonToken> tokens_;
   std::map<std::string, PythonTokens> assigned_;
+  std::set<std::string> changed_;   ///< by more than one plain assignment at the margin
+  std::set<std::string> searched_;  ///< for files that they are read from
+  int steps_ = 100'000;             ///< that a file may cost: it may be anybody's
   SetupFacts facts_;
 };
 

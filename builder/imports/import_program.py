@@ -6,7 +6,7 @@ package, version, import, error (empty: it came in), module (that is nowhere).
 import importlib.metadata, json, os, select, signal, sys, time
 
 LIMIT = 120
-PARTS_OF_A_PROJECT = {'test', 'tests', 'testing', 'docs', 'doc', 'examples', 'example', 'benchmarks', 'benchmark', 'scripts', 'tools'}
+PARTS_OF_A_PROJECT = {'setup', 'conftest', 'test', 'tests', 'testing', 'docs', 'doc', 'examples', 'example', 'benchmarks', 'benchmark', 'scripts', 'tools'}
 
 def top_levels(distribution):
     """Names that an import statement takes: the shortest packages, and modules beside them."""
@@ -17,7 +17,7 @@ def top_levels(distribution):
             continue
         if len(parts) == 1:
             name, dot, ending = parts[0].partition('.')
-            if ending == 'py' or ending.endswith('so'):
+            if ending == 'py' or (ending.endswith('so') and not name.startswith('lib')):
                 found.add(name)
         elif parts[-1] == '__init__.py' and len(parts) <= 4:
             found.add('.'.join(parts[:-1]))
@@ -41,7 +41,7 @@ def one_import(name, answer):
         while cause is not None:
             if isinstance(cause, ModuleNotFoundError) and cause.name:
                 said['module'] = cause.name
-            cause = cause.__cause__ or cause.__context__
+            cause = cause.__cause__
     os.write(answer, json.dumps(said).encode())
     os._exit(0)
 
@@ -71,8 +71,10 @@ def imported(name):
     except OSError:
         pass
     status = os.waitpid(child, 0)[1]
-    if said:
+    try:
         return json.loads(said)
+    except ValueError:
+        pass
     if late:
         return {'error': 'no end within %d seconds' % LIMIT}
     if os.WIFSIGNALED(status):
@@ -85,7 +87,8 @@ def normalised(name):
 first = {name: number for number, name in enumerate(sys.argv[1:])}
 distributions = {}
 for one in importlib.metadata.distributions(path=[p for p in sys.path if '/opt/venv/' in p]):
-    distributions.setdefault(normalised(one.metadata['Name']), one)
+    if one.metadata['Name']:
+        distributions.setdefault(normalised(one.metadata['Name']), one)
 came_in = set()
 for name in sorted(distributions, key=lambda name: (first.get(name, len(first)), name)):
     for module in top_levels(distributions[name]):

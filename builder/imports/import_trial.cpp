@@ -88,7 +88,9 @@ ImportTrial read_import_trial(std::string_view answer, const std::string& shown)
       ++trial.imported;
       continue;
     }
-    if (one.error.size() > kLongestError) one.error = one.error.substr(0, kLongestError) + " …";
+    if (one.error.size() > kLongestError) {
+      one.error = printable(one.error.substr(0, kLongestError)) + " …";
+    }
     find_cause(one);
     (wants_driver(one) ? trial.without_gpu : trial.failed).push_back(std::move(one));
   }

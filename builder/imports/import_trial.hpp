@@ -28,8 +28,7 @@ ImportTrial try_imports(const Image& image, const Lock& lock, Store& store, Prog
 /// `imports-failed` for lines of another kind.
 ImportTrial read_import_trial(std::string_view answer, const std::string& shown);
 
-/// The shared library or module that the message of a failed import names as missing; both may be
-/// empty.
+/// The shared library that the message of a failed import names as missing, if any.
 void find_cause(FailedImport& failed);
 
 }  // namespace mlenv

@@ -202,7 +202,7 @@ std::uint64_t packed_bytes(const Image& image) {
 }
 
 Digest facts_key(const Image& image) {
-  return Digest::of("mlenv.image-facts/1.5\n" + image.digest().str());
+  return Digest::of("mlenv.image-facts/1.6\n" + image.digest().str());
 }
 
 ImageFacts gather(Store& store, const Image& image, Progress& progress) {

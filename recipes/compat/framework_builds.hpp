@@ -1,11 +1,11 @@
 #pragma once
 // Which GPU architectures builds of frameworks hold machine code for, and which of them hold CUDA
 // itself, before they are downloaded.
-// The rows are recipes/compat/cuda.toml's. Every one was read off wheels (CPython 3.11, linux
-// x86_64): what `torch.cuda.get_arch_list()` would answer, a text in libtorch_python.so, which
-// would name PTX too. The row of 2.15 was also held against every fat binary of its
-// libtorch_cuda.so, by cuobjdump. What a wheel says of itself wins: the build reads it
-// (device_code.hpp).
+// The rows are recipes/compat/cuda.toml's. Every one was read off wheels (CPython 3.11 or
+// the newest that they are for, linux x86_64): what `torch.cuda.get_arch_list()` would answer, a
+// text in libtorch_python.so, which would name PTX too. The row of 2.15 was also held against every
+// fat binary of its libtorch_cuda.so, by cuobjdump. What a wheel says of itself wins: the build
+// reads it (device_code.hpp).
 #include <optional>
 #include <string>
 #include <string_view>

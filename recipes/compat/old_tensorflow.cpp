@@ -11,6 +11,7 @@
 namespace mlenv {
 namespace {
 
+constexpr std::string_view kFirstForCuda11 = "2.5";
 constexpr std::string_view kFirstWithPackages = "2.14";
 constexpr std::string_view kOldSuffix = "-cu11";
 /// The cuDNN of these releases is 8.
@@ -27,7 +28,9 @@ bool allows_minor(std::string_view specifiers, int major, int minor) {
 
 }  // namespace
 
-bool is_old_tensorflow(std::string_view version) { return is_older(version, kFirstWithPackages); }
+bool is_old_tensorflow(std::string_view version) {
+  return !is_older(version, kFirstForCuda11) && is_older(version, kFirstWithPackages);
+}
 
 bool wants_old_tensorflow(std::string_view specifiers) {
   constexpr int kFirstMinor = 14;
@@ -35,7 +38,12 @@ bool wants_old_tensorflow(std::string_view specifiers) {
   for (int minor = kFirstMinor; minor < kBeyond; ++minor) {
     if (allows_minor(specifiers, 2, minor)) return false;
   }
-  return !allows_minor(specifiers, 3, 0);
+  if (allows_minor(specifiers, 3, 0)) return false;
+  constexpr int kFirstOfCuda11 = 5;
+  for (int minor = kFirstOfCuda11; minor < kFirstMinor; ++minor) {
+    if (allows_minor(specifiers, 2, minor)) return true;
+  }
+  return false;
 }
 
 std::vector<std::string> old_tensorflow_libraries() {

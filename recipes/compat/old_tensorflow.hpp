@@ -1,5 +1,5 @@
 #pragma once
-// TensorFlow before 2.14: its wheels are for CUDA 11, name no package of it, and look for its
+// TensorFlow 2.5 to 2.13: its wheels are for CUDA 11, name no package of it, and look for its
 // libraries where the loader does (TensorFlow's install guide, "Tested build configurations", GPU
 // on Linux; the extra `and-cuda` came with 2.14).
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace mlenv {
 
-/// Whether a specifier set (PEP 440) allows none but such releases.
+/// Whether a specifier set (PEP 440) allows such releases, and no later ones.
 bool wants_old_tensorflow(std::string_view specifiers);
 bool is_old_tensorflow(std::string_view version);
 

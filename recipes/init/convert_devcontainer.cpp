@@ -156,10 +156,7 @@ class Devcontainer {
 }  // namespace
 
 void convert_devcontainer(const ConversionSource& source, Conversion& to) {
-  const nlohmann::json root = nlohmann::json::parse(strict_json(source.text), nullptr, false);
-  if (!root.is_object()) {
-    throw usage_error("source-invalid", "`{}` is no JSON object", source.shown);
-  }
+  const nlohmann::json root = json_of(source, strict_json(source.text));
   Devcontainer(source, to).convert(root);
 }
 

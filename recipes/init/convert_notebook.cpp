@@ -11,6 +11,7 @@
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/json_source.hpp"
+#include "recipes/module_distributions.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -29,21 +30,6 @@ constexpr std::array<std::string_view, 62> kOwnModules = {
     "uuid",       "__future__", "abc",        "ast",         "bisect",    "calendar",
     "codecs",     "getpass",    "heapq",      "html",        "importlib", "queue",
     "signal",     "sqlite3"};
-/// What a module is called on PyPI, where that is another name.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kModules = {
-    {{"sklearn", "scikit-learn"},
-     {"cv2", "opencv-python-headless"},
-     {"PIL", "pillow"},
-     {"skimage", "scikit-image"},
-     {"yaml", "pyyaml"},
-     {"bs4", "beautifulsoup4"},
-     {"torch_geometric", "torch-geometric"},
-     {"google", ""},
-     {"IPython", "ipython"},
-     {"dotenv", "python-dotenv"},
-     {"mpl_toolkits", "matplotlib"},
-     {"umap", "umap-learn"}}};
-
 class Notebook {
  public:
   Notebook(const ConversionSource& source, Conversion& to) : source_(source), to_(to) {}
@@ -154,15 +140,14 @@ class Notebook {
   void imports() {
     std::vector<std::string> wanted;
     for (const std::string& module : modules_) {
-      std::string_view name = module;
-      for (const auto& [own, package] : kModules) {
-        if (own == module) name = package;
-      }
+      if (module == "google") continue;  // many packages share it
+      std::string_view name = distribution_of_module(module);
+      if (name.empty()) name = module;
       std::error_code unknown;
       const fs::path here = source_.path.parent_path() / module;
       const bool local =
           fs::is_directory(here, unknown) || fs::exists(here.string() + ".py", unknown);
-      if (name.empty() || local || is_among(kOwnModules, module) || has(name)) continue;
+      if (local || is_among(kOwnModules, module) || has(name)) continue;
       wanted.emplace_back(name);
     }
     if (wanted.empty()) return;
@@ -191,10 +176,7 @@ class Notebook {
 }  // namespace
 
 void convert_notebook(const ConversionSource& source, Conversion& to) {
-  const nlohmann::json root = nlohmann::json::parse(source.text, nullptr, false);
-  if (!root.is_object()) {
-    throw usage_error("source-invalid", "`{}` is no JSON object", source.shown);
-  }
+  const nlohmann::json root = json_of(source, source.text);
   Notebook(source, to).convert(root);
 }
 

@@ -74,10 +74,7 @@ void convert_pipfile(const ConversionSource& source, Conversion& to) {
 }
 
 void convert_pipfile_lock(const ConversionSource& source, Conversion& to) {
-  const nlohmann::json root = nlohmann::json::parse(source.text, nullptr, false);
-  if (!root.is_object()) {
-    throw usage_error("source-invalid", "`{}` is no JSON object", source.shown);
-  }
+  const nlohmann::json root = json_of(source, source.text);
   const nlohmann::json none = nlohmann::json::object();
   const auto object = [&](const nlohmann::json& in, const char* key) -> const nlohmann::json& {
     const auto found = in.find(key);

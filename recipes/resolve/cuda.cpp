@@ -65,7 +65,7 @@ std::optional<std::string> toolkit_release(const std::vector<LockedWheel>& wheel
   for (const LockedWheel& wheel : wheels) {
     if (release) break;
     std::string inside = cuda_inside(wheel.name, wheel.version, wheel.file);
-    if (!inside.empty()) release = std::move(inside);
+    if (!cuda_driver_floor(inside).empty()) release = std::move(inside);
   }
   return release;
 }

@@ -55,7 +55,7 @@ std::optional<Conflict> cuda_conflict(const WheelRequest& request, const WheelAn
   }
   if (wanted != "cpu") conflict.hint = fmt::format("leave `cuda` out, or {}", kAddIndex);
   if (wanted != "cpu" && asks_old_tensorflow(recipe)) {
-    conflict.facts.emplace_back("TensorFlow before 2.14 is made for CUDA 11");
+    conflict.facts.emplace_back("TensorFlow 2.5 to 2.13 is built for CUDA 11");
     conflict.hint = "write `cuda: \"11.8\"`, or allow a newer TensorFlow";
   }
   return conflict;

@@ -178,9 +178,9 @@ std::string major_of(std::string_view version) {
 bool version_satisfies(std::string_view version, std::string_view specifiers) {
   while (!specifiers.empty()) {
     const std::size_t comma = specifiers.find(',');
-    const std::string_view one = specifiers.substr(0, comma);
+    const std::string_view one = trim(specifiers.substr(0, comma));
     const std::size_t sign = std::min(one.find_first_not_of("=<>!~"), one.size());
-    if (!allows(one.substr(0, sign), one.substr(sign), version)) return false;
+    if (!allows(one.substr(0, sign), trim(one.substr(sign)), version)) return false;
     specifiers.remove_prefix(comma == std::string_view::npos ? specifiers.size() : comma + 1);
   }
   return true;

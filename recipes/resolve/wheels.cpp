@@ -127,7 +127,8 @@ class WheelResolver {
     PackageAskers found;
     if (!request_.recipe->cuda || request_.recipe->cuda->text != "cpu") return found;
     for (const PylockPackage& one : packages) {
-      if (one.name.starts_with("nvidia-")) found[one.name];
+      // NVML's bindings are no library of CUDA's, and small.
+      if (one.name.starts_with("nvidia-") && one.name != "nvidia-ml-py") found[one.name];
     }
     if (found.empty()) return found;
     const PackageAskers all = ask_askers(pinned(packages), request_, uv_, cache_);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 
 #include "base/text.hpp"
+#include "recipes/module_distributions.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -42,38 +44,6 @@ constexpr std::array<RemedyName, 9> kKnownComplaints = {
      {"Could not find lib geos_c", "libgeos-c1v5"},
      {"No module named 'tkinter'", "python3-tk"}}};
 
-constexpr std::array<RemedyName, 30> kOddModules = {
-    {{"OpenSSL", "pyopenssl"},
-     {"PIL", "pillow"},
-     {"attr", "attrs"},
-     {"bs4", "beautifulsoup4"},
-     {"cv2", "opencv-python-headless"},
-     {"dateutil", "python-dateutil"},
-     {"dotenv", "python-dotenv"},
-     {"faiss", "faiss-cpu"},
-     {"fitz", "pymupdf"},
-     {"git", "gitpython"},
-     {"google.protobuf", "protobuf"},
-     {"hydra", "hydra-core"},
-     {"igraph", "python-igraph"},
-     {"jwt", "pyjwt"},
-     {"lightning_fabric", "lightning-fabric"},
-     {"magic", "python-magic"},
-     {"mpl_toolkits", "matplotlib"},
-     {"OpenGL", "pyopengl"},
-     {"pkg_resources", "setuptools<81"},
-     {"pytorch_lightning", "pytorch-lightning"},
-     {"sentence_transformers", "sentence-transformers"},
-     {"serial", "pyserial"},
-     {"skimage", "scikit-image"},
-     {"sklearn", "scikit-learn"},
-     {"slugify", "python-slugify"},
-     {"speech_recognition", "speechrecognition"},
-     {"umap", "umap-learn"},
-     {"usb", "pyusb"},
-     {"yaml", "pyyaml"},
-     {"zmq", "pyzmq"}}};
-
 template <std::size_t N>
 std::string_view remedy_named(const std::array<RemedyName, N>& all, std::string_view what) {
   const auto found =
@@ -95,14 +65,6 @@ std::string debian_package_of(std::string_view soname) {
   return name.append(number);
 }
 
-std::string python_package_of(std::string_view module) {
-  const std::string_view known = remedy_named(kOddModules, module);
-  if (!known.empty()) return std::string(known);
-  const std::string_view top = module.substr(0, module.find('.'));
-  const std::string_view of_top = remedy_named(kOddModules, top);
-  return of_top.empty() ? normalise_wheel_name(std::string(top)) : std::string(of_top);
-}
-
 ImportRemedy remedy_of(const FailedImport& failed) {
   for (const RemedyName& one : kKnownComplaints) {
     if (says(failed.error, one.what)) return {std::string(one.package), {}};
@@ -112,14 +74,28 @@ ImportRemedy remedy_of(const FailedImport& failed) {
         std::string_view(failed.library).substr(failed.library.rfind('/') + 1);
     return {debian_package_of(file), {}};
   }
-  if (!failed.module.empty()) return {{}, python_package_of(failed.module)};
-  return {};
+  // A part of a package that is there is another version's; `imp` and its kin are an older
+  // Python's.
+  const std::string& module = failed.module;
+  if (module.find('.') != std::string::npos || !dropped_from_python(module).empty()) return {};
+  return {{}, std::string(distribution_of_module(module))};
 }
 
-std::string recipe_line(const ImportRemedy& remedy) {
-  if (!remedy.system.empty()) return fmt::format("add `system: [{}]`", remedy.system);
-  if (!remedy.python.empty()) return fmt::format("add `packages: [\"{}\"]`", remedy.python);
-  return {};
+std::vector<std::string> recipe_lines(const std::vector<FailedImport>& failed) {
+  std::set<std::string> system;
+  std::set<std::string> packages;
+  for (const FailedImport& one : failed) {
+    const ImportRemedy remedy = remedy_of(one);
+    if (!remedy.system.empty()) system.insert(remedy.system);
+    if (!remedy.python.empty()) packages.insert('"' + remedy.python + '"');
+  }
+  std::vector<std::string> lines;
+  for (const auto& [key, names] :
+       {std::pair{"system", &system}, std::pair{"packages", &packages}}) {
+    if (names->empty()) continue;
+    lines.push_back(fmt::format("`{}: [{}]`", key, join({names->begin(), names->end()}, ", ")));
+  }
+  return lines;
 }
 
 }  // namespace mlenv

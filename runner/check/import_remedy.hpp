@@ -3,6 +3,7 @@
 // of a module. Names are those of Debian 12 and of the Python index in November 2026.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "images/inspect/image_facts.hpp"
 
@@ -12,17 +13,15 @@ namespace mlenv {
 /// `libfoo-2.so.3`; those that are called otherwise, as far as they are known.
 std::string debian_package_of(std::string_view soname);
 
-/// The Python package that brings a top-level module: `opencv-python-headless` of `cv2`; the
-/// module's own name where nothing else is known.
-std::string python_package_of(std::string_view module);
-
 struct ImportRemedy {
   std::string system;  ///< a Debian package; or
-  std::string python;  ///< a Python package; both empty: nothing is known
+  std::string python;  ///< a Python package that is known to have the module, never guessed; both
+                       ///< empty: nothing is known
 };
 ImportRemedy remedy_of(const FailedImport& failed);
 
-/// The line of a recipe: `add `system: [libgomp1]``; empty: nothing is known.
-std::string recipe_line(const ImportRemedy& remedy);
+/// The lines of a recipe that mend them: `system: [libgomp1]` and `packages: ["pyyaml"]`, each in
+/// backticks; empty: nothing is known.
+std::vector<std::string> recipe_lines(const std::vector<FailedImport>& failed);
 
 }  // namespace mlenv

@@ -153,20 +153,15 @@ void import_fails(Case& here) {
   if (!failed || failed->empty()) return;
   std::vector<std::string> names;
   std::vector<std::string> errors;
-  std::vector<std::string> lines;
   for (const FailedImport& one : *failed) {
     names.push_back(fmt::format("`import {}`", one.import));
     errors.push_back(one.error);
-    std::string line = recipe_line(remedy_of(one));
-    if (!line.empty() && std::find(lines.begin(), lines.end(), line) == lines.end()) {
-      lines.push_back(std::move(line));
-    }
   }
+  const std::vector<std::string> lines = recipe_lines(*failed);
   here.find("import-fails",
             {listed(names, kMostLibrariesNamed), listed(errors, 2), failed.source,
-             lines.empty() ? "look at what it says, with `mlenv run IMAGE -- python "
-                             "-c 'import …'`"
-                           : join(lines, ", ") + " to the recipe"});
+             lines.empty() ? "look at what it says, with `mlenv run IMAGE -- python -c 'import …'`"
+                           : fmt::format("add {} to the recipe", join(lines, " and "))});
 }
 
 void symbol_version_missing(Case& here) {

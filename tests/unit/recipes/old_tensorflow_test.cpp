@@ -10,7 +10,7 @@ TEST(OldTensorflow, IsOneBefore214) {
     EXPECT_TRUE(wants_old_tensorflow(one)) << one;
   }
   for (const std::string_view one :
-       {"", ">=2.10", "==2.14.0", "==2.16.*", ">=2.12,<2.17", "==2.21.0"}) {
+       {"", ">=2.10", "==2.14.0", "==2.16.*", "==2.3.*", "==1.15.5", ">=2.12,<2.17", "==2.21.0"}) {
     EXPECT_FALSE(wants_old_tensorflow(one)) << one;
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Which distribution has a module that a build misses. A name that is not in the table is never
-// guessed: an index may have somebody else's project under it.
+// Which distribution has a module that a build or an import misses. A name that is not in the table
+// is never guessed: an index may have somebody else's project under it.
 #include <string_view>
 
 namespace mlenv {
