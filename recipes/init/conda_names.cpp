@@ -19,7 +19,7 @@ struct CondaRename {
 
 /// Where the table has another name than the one that people want, or none: packages that only name
 /// others, and channels other than conda-forge.
-constexpr std::array<CondaRename, 54> kOnPypi = {
+constexpr std::array<CondaRename, 53> kOnPypi = {
     {{"pytorch", "torch"},
      {"pytorch-gpu", "torch"},
      {"pytorch-cpu", "torch"},
@@ -72,8 +72,7 @@ constexpr std::array<CondaRename, 54> kOnPypi = {
      {"pyav", "av"},
      {"pyqt", "pyqt5"},
      {"antlr4-python3-runtime", "antlr4-python3-runtime"},
-     {"pyrealsense2", "pyrealsense2"},
-     {"en-core-web-sm", "en-core-web-sm"}}};
+     {"pyrealsense2", "pyrealsense2"}}};
 
 /// Programs, and libraries that programs look for by name, which are Debian's here.
 constexpr std::array<CondaRename, 94> kInDebian = {{{"gcc", "gcc"},
@@ -220,14 +219,16 @@ constexpr std::array<std::string_view, 12> kOfWindows = {
     "menuinst",     "m2w64-gcc-libs"};
 constexpr std::array<std::string_view, 4> kWindowsFamilies = {"m2w64-", "msys2-", "m2-", "vs20"};
 /// Of names that the table does not have.
-constexpr std::array<std::string_view, 26> kLibraryFamilies = {
-    "_",        "lib",     "perl-",   "ros-",           "xorg-",     "xcb-",  "font-",
-    "fonts-",   "go-",     "gcc_",    "gxx_",           "gfortran_", "clang", "llvm",
-    "binutils", "ld_impl", "sysroot", "kernel-headers", "cuda-",     "magma", "gst-",
-    "qt6-",     "aws-c-",  "rust-",   "cudatoolkit",    "vc14"};
-constexpr std::array<std::string_view, 8> kLibraryEndings = {
-    "-devel",   "-static",   "-dev",           "-cpp",
-    "-headers", "_linux-64", "_linux-aarch64", "-conda-x86_64"};
+constexpr std::array<std::string_view, 35> kLibraryFamilies = {
+    "_",        "lib",     "perl-",   "ros-",           "xorg-",     "xcb-",   "font-",
+    "fonts-",   "go-",     "gcc_",    "gxx_",           "gfortran_", "clang",  "llvm",
+    "binutils", "ld_impl", "sysroot", "kernel-headers", "cuda-",     "magma",  "gst-",
+    "qt6-",     "aws-c-",  "rust-",   "cudatoolkit",    "vc14",      "rb-",    "ruby-",
+    "vim-",     "gz-",     "go_",     "cross-python",   "m2-",       "m2w64-", "msys2-"};
+constexpr std::array<std::string_view, 15> kLibraryEndings = {
+    "-devel",    "-static",        "-dev",          "-cpp",  "-headers",
+    "_linux-64", "_linux-aarch64", "-conda-x86_64", "-bin",  "-data",
+    "-doc",      "-docs",          "-include",      "-test", "-tests"};
 
 class CondaTable {
  public:

@@ -255,7 +255,7 @@ class Install {
       return took;
     } else if (name == "-e" || name == "--editable") {
       to_.requirement_line(command_.place, "-e " + value, {});
-    } else if (name == "--no-deps" || name == "--no-build-isolation" || name == "--pre" ||
+    } else if (name == "--no-deps" || name == "--no-build-isolation" ||
                name == "--ignore-installed" || name == "-I" || name == "--no-dependencies" ||
                name == "--use-pep517" || name == "--no-use-pep517" ||
                name == "--ignore-requires-python") {
@@ -264,8 +264,19 @@ class Install {
     } else if (name == "--index-strategy" || name == "--python" || name == "-p" ||
                name == "--torch-backend" || name == "--link-mode") {
       return name.size() == words.front().size() ? std::min<std::size_t>(2, words.size()) : 1;
-    } else if (name == "-c" || name == "--constraint" || name == "--require-hashes") {
+    } else if (name == "-c" || name == "--constraint") {
       leave_out("pip install " + name + (value.empty() ? "" : " " + value),
+                "the recipe says it with `constraints`");
+    } else if (name == "--pre") {
+      leave_out("pip install --pre", "the recipe says it with `prerelease: allow`");
+    } else if (name == "--no-binary" || name == "--only-binary" || name == "--prefer-binary" ||
+               name == "--config-settings") {
+      const std::string key =
+          name == "--config-settings" ? "build: {config-settings}" : name.substr(2);
+      leave_out("pip install " + name + (value.empty() ? "" : " " + value),
+                fmt::format("the recipe says it with `{}`", key));
+    } else if (name == "--require-hashes") {
+      leave_out("pip install " + name,
                 "it counts where it stands in a requirements file that `requirements` names");
     } else {
       const std::string shown = value.empty() ? name : name + ' ' + value;
