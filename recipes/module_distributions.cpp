@@ -9,7 +9,7 @@ namespace {
 
 using NamePair = std::pair<std::string_view, std::string_view>;
 
-constexpr auto kDistributions = std::to_array<NamePair>({
+constexpr auto kModuleDistributions = std::to_array<NamePair>({
     {"Crypto", "pycryptodome"},
     {"Cython", "Cython"},
     {"IPython", "ipython"},
@@ -169,7 +169,7 @@ std::string_view found_in(const std::array<NamePair, Size>& table, std::string_v
 }  // namespace
 
 std::string_view distribution_of_module(std::string_view module) {
-  return found_in(kDistributions, module);
+  return found_in(kModuleDistributions, module);
 }
 
 std::string_view dropped_from_python(std::string_view module) { return found_in(kDropped, module); }

@@ -77,9 +77,11 @@ equal "users" "$(fact user_ids streamed.json)" \
   "$("$MLENV" run --no-project lacking -- python3 -c 'import pwd
 print(*sorted({str(user.pw_uid) for user in pwd.getpwall()}))')"
 note "in the record of the build"
-"$MLENV" check project/lacking.yaml --json >lock-alone.json || true
+MLENV_STORE=$work/elsewhere "$MLENV" check project/lacking.yaml --json >lock-alone.json || true
 grep -q '"schema":"mlenv.verdict/1"' lock-alone.json || fail "no answer: $(cat lock-alone.json)"
 if grep -q 'libdep.so.1' lock-alone.json; then fail "the lock alone knows of the missing library"; fi
+"$MLENV" check project/lacking.yaml --json >with-image.json || true
+grep -q 'libdep.so.1' with-image.json || fail "the built image is here, and not looked at: $(cat with-image.json)"
 "$MLENV" -q build project/lacking.yaml --facts >/dev/null
 python3 - project/lacking.built streamed.json <<'PYTHON'
 import json, sys, tomllib
@@ -88,14 +90,15 @@ with open(sys.argv[1], "rb") as file:
 with open(sys.argv[2], encoding="utf-8") as file:
     asked = json.load(file)
 assert recorded.pop("name") == "" and asked.pop("name") == "lacking"
+assert asked.pop("failed_imports")["value"] is None, "nobody tried"  # and no record says so
 assert recorded == asked, "the record's facts are others"
 PYTHON
 cp project/lacking.built recorded.built
 "$MLENV" -q build project/lacking.yaml >/dev/null
 cmp project/lacking.built recorded.built || fail "a build without --facts changed the record"
-"$MLENV" check project/lacking.yaml --json >built.json || true
+MLENV_STORE=$work/elsewhere "$MLENV" check project/lacking.yaml --json >built.json || true
 grep -q 'libdep.so.1' built.json || fail "check does not heed the record: $(cat built.json)"
-"$MLENV" check project/lacking.lock --json >built-lock.json || true
+MLENV_STORE=$work/elsewhere "$MLENV" check project/lacking.lock --json >built-lock.json || true
 grep -q 'libdep.so.1' built-lock.json || fail "check of the lock does not heed the record"
 
 jq '.device_code.value |= map(select(.path | startswith("/opt/plugin/"))) | .device_code.value[].path |= ltrimstr("/opt")' \
