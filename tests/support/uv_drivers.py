@@ -41,6 +41,9 @@ def main() -> None:
         known = json.load(file)
     releases = [row["release"] for row in known["releases"]]
     floors = {row["major"]: row["driver"] for row in known["floors"]}
+    # Before CUDA 11 each release asks for its own driver.
+    floor_of = {row["release"]: DIFFERENCES.get(row["release"], floors.get(row["release"].split(".")[0], row["driver"]))
+                for row in known["releases"]}
     asked: dict[str, set[str]] = {}
 
     def ask(driver: str) -> None:
@@ -54,7 +57,7 @@ def main() -> None:
         names = set(re.findall(r"/cu(\d+)(\d)/torch/", answer.stderr))
         asked[driver] = {f"{major}.{minor}" for major, minor in names}
 
-    boundaries = {DIFFERENCES.get(one, floors[one.split(".")[0]]) for one in releases}
+    boundaries = set(floor_of.values())
     drivers = sorted(boundaries | {below(one) for one in boundaries} | {"9999"})
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(ask, drivers))
@@ -63,7 +66,7 @@ def main() -> None:
         sys.exit(f"uv was not understood: with a new driver it offers {sorted(asked['9999'])}")
     wrong = 0
     for release in sorted(understood, key=number):
-        floor = DIFFERENCES.get(release, floors[release.split(".")[0]])
+        floor = floor_of[release]
         if release not in asked[floor] or release in asked[below(floor)]:
             print(f"CUDA {release}: uv does not begin with driver {floor}")
             wrong += 1
