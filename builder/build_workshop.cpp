@@ -20,6 +20,7 @@
 #include "builder/image_config.hpp"
 #include "builder/lay_over.hpp"
 #include "builder/run/lent_tree.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/mended_requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/resolve.hpp"
@@ -269,6 +270,15 @@ std::vector<std::string> BuildWorkshop::variables(const std::vector<std::string>
   return env;
 }
 
+/// Of a variable that a package's code has no business with: indexes are the machine's, logins the
+/// person's.
+bool holds_login(const std::string& variable) {
+  const std::string name = variable.substr(0, variable.find('='));
+  const bool named =
+      name.starts_with("UV_INDEX_") && (name.ends_with("_PASSWORD") || name.ends_with("_USERNAME"));
+  return named || !find_logins(variable).empty();
+}
+
 /// With the network: what the machine lends lies on top of the base while it runs.
 std::optional<Exit> BuildWorkshop::run_to_end(SandboxCommand& command) {
   // Never the recorded kind: that one goes without namespaces where it must, and would leave a
@@ -289,6 +299,7 @@ std::optional<Exit> BuildWorkshop::run_to_end(SandboxCommand& command) {
   lent.lend(scratch.path() / "view",
             [&](const fs::path& view) { lent_variables = place_.lend(view, machine); });
   lent.finish();
+  std::erase_if(lent_variables, holds_login);
   command.network = true;
   command.env = variables(lent_variables);
   command.overlay = lent.stacked(scratch.path());

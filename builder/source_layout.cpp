@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <vector>
@@ -12,7 +13,17 @@
 namespace mlenv {
 namespace {
 
-constexpr int kMostHops = 40;  // as the kernel follows (path_resolution(7))
+constexpr int kMostHops = 40;               // as the kernel follows (path_resolution(7))
+constexpr std::size_t kLongestPath = 4095;  // PATH_MAX less its end
+constexpr std::size_t kLongestName = 255;   // NAME_MAX
+
+/// Whether a file system takes it.
+bool is_too_long(std::string_view path) {
+  if (path.size() > kLongestPath) return true;
+  const auto parts = split(path, '/');
+  return std::any_of(parts.begin(), parts.end(),
+                     [](std::string_view part) { return part.size() > kLongestName; });
+}
 
 void set_source_mode(const fs::path& path, mode_t mode) {
   if (::chmod(path.c_str(), mode) != 0) throw os_error(errno, "cannot write `{}`", path.string());
@@ -57,6 +68,7 @@ void SourceLayout::count_bytes(std::uint64_t more) {
 /// Where the path lies, its folder made.
 fs::path SourceLayout::place(const std::string& path) {
   count_entry();
+  if (is_too_long(path)) throw refused("a name in it is longer than a file system takes");
   const std::string first = first_part(path);
   if (top_.empty()) top_ = first;
   if (first != top_) throw refused("it holds more than one folder");
@@ -111,6 +123,7 @@ void SourceLayout::add_file(const std::string& path, bool executable, const Writ
 
 void SourceLayout::add_link(const std::string& path, const std::string& target) {
   if (is_beside(path)) return;
+  if (is_too_long(target)) throw refused("a link in it is longer than a file system takes");
   const fs::path to = free_place(path);
   if (fs::exists(fs::symlink_status(to))) {
     throw refused(fmt::format("`{}` is in it as two things", path));
@@ -120,6 +133,7 @@ void SourceLayout::add_link(const std::string& path, const std::string& target) 
 
 void SourceLayout::add_hard_link(const std::string& path, const std::string& target) {
   if (is_beside(path)) return;
+  if (is_too_long(target)) throw refused("a link in it is longer than a file system takes");
   if (links_.contains(target)) {
     add_link(path, "/" + target);
     return;

@@ -169,6 +169,13 @@ PackageAddress path_address(std::string_view text, std::string* name) {
   }
   if (trim(text).empty() || has_control(text)) throw AddressFault{"a path or URL is missing"};
   address.place = clean_address_path({}, text);
+  // The folder that holds the recipe's would be laid out whole for one project in it.
+  const bool above = address.place == ".." || address.place.ends_with("/..");
+  if (above && !address.subdirectory.empty()) {
+    throw AddressFault{
+        "that is all that lies around the recipe's folder: name the project's own, as in "
+        "`./PROJECT`"};
+  }
   return address;
 }
 

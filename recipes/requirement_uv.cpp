@@ -24,9 +24,13 @@ constexpr std::string_view kDefaultIndex = "--index-url";
 constexpr std::string_view kFurtherIndex = "--extra-index-url";
 constexpr std::string_view kPage = "--find-links";
 
-/// Patterns of `members`, a part each: `packages/*`.
+/// Members of a workspace, and folders looked into for them; a real one has a few.
+constexpr std::size_t kMostMembers = 1000;
+
+/// Patterns of `members`, a part each: `packages/*`. Links are not followed.
 void expand(const fs::path& root, const std::string& done, std::string_view rest,
             std::vector<std::string>& found) {
+  if (found.size() >= kMostMembers) return;
   if (rest.empty()) {
     found.push_back(done);
     return;
@@ -43,6 +47,7 @@ void expand(const fs::path& root, const std::string& done, std::string_view rest
   std::vector<std::string> names;
   for (const fs::path& entry : list_folder(root / done)) {
     const std::string name = entry.filename().string();
+    if (fs::is_symlink(fs::symlink_status(entry))) continue;
     if (::fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) == 0) names.push_back(name);
   }
   std::sort(names.begin(), names.end());
@@ -221,6 +226,13 @@ std::string UvSettings::address(const TomlValue& at) const {
   const std::string& text = at.text;
   if (at.kind != TomlKind::text || text.empty() || has_control(text)) {
     reader().fail(at, "an index is a URL or a path");
+  }
+  constexpr std::size_t kLongest = 4096;
+  if (text.size() > kLongest) reader().fail(at, "an address this long is not plausible");
+  if (text.find("${") != std::string::npos) {
+    reader().fail(at,
+                  "what a variable of this machine says is no part of a lock, and would be sent "
+                  "to whoever is named here");
   }
   if (!find_logins(text).empty()) {
     reader().fail(at, "a file that people share must not hold a login; keep it in `~/.netrc`");

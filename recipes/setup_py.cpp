@@ -282,6 +282,10 @@ class SetupReader {
         one = plain(assigned_[value[i].text], depth + 1);
       }
       if (!one) return std::nullopt;
+      for (const std::string& item : one->items) {
+        if (item.size() >= bytes_) return std::nullopt;
+        bytes_ -= item.size();
+      }
       if (all.items.empty() || all.list || one->list) {
         all.list = all.list || one->list;
         all.items.insert(all.items.end(), one->items.begin(), one->items.end());
@@ -364,9 +368,10 @@ class SetupReader {
   static constexpr std::size_t kMostSearched = 200;
   std::vector<PythonToken> tokens_;
   std::map<std::string, PythonTokens> assigned_;
-  std::set<std::string> changed_;   ///< by more than one plain assignment at the margin
-  std::set<std::string> searched_;  ///< for files that they are read from
-  int steps_ = 100'000;             ///< that a file may cost: it may be anybody's
+  std::set<std::string> changed_;              ///< by more than one plain assignment at the margin
+  std::set<std::string> searched_;             ///< for files that they are read from
+  int steps_ = 20'000;                         ///< that a file may cost: it may be anybody's
+  std::size_t bytes_ = std::size_t{4} << 20U;  ///< of texts that it may come to
   SetupFacts facts_;
 };
 

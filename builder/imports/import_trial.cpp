@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <algorithm>
+#include <chrono>
 #include <regex>
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,7 @@ namespace {
 constexpr std::string_view kImporter = "/opt/venv/bin/python";
 constexpr std::size_t kMostAnswerBytes = std::size_t{16} << 20U;
 constexpr std::size_t kLongestError = 300;
+constexpr std::chrono::minutes kTrialDeadline{30};
 
 std::vector<std::string> requested_packages(const Lock& lock) {
   std::vector<std::string> names;
@@ -119,13 +121,19 @@ ImportTrial try_imports(const Image& image, const Lock& lock, Store& store, Prog
   command.folder = "/tmp";
   command.stdout_fd = out.get();
   command.stderr_fd = nowhere.get();
-  const Exit exit = *Sandbox{command}.wait();
+  Sandbox sandbox{command};
+  const std::optional<Exit> exit = sandbox.wait(kTrialDeadline);
+  if (!exit) {
+    throw failure("imports-failed", "the imports of the image's Python packages did not end")
+        .because("they had half an hour")
+        .hint("look for the one that waits, with `mlenv run IMAGE -- python -c 'import …'`");
+  }
   ImportTrial trial =
       read_import_trial(read_small_file(answer, kMostAnswerBytes), "the image's Python");
-  if (exit.code != 0) {
+  if (exit->code != 0) {
     throw failure("imports-failed", "the image's Python did not get through its packages")
-        .because(fmt::format("{} with {}", exit.signalled ? "a signal ended it," : "it ended",
-                             exit.code));
+        .because(fmt::format("{} with {}", exit->signalled ? "a signal ended it," : "it ended",
+                             exit->code));
   }
   activity.result(counted(trial.imported, "import"));
   return trial;

@@ -21,7 +21,9 @@ struct ImportTrial {
 
 /// `image` is built from `lock` and for this machine. Each import has a process of its own, so that
 /// one that crashes or hangs (two minutes) is a failed one. A package that came in with another is
-/// not imported again. An image without Python packages has nothing to import.
+/// not imported again. It finds what was forgotten, not malice: packages share an interpreter's
+/// environment, and one that wants to can answer for another. All of it has half an hour. An image
+/// without Python packages has nothing to import.
 ImportTrial try_imports(const Image& image, const Lock& lock, Store& store, Progress& progress);
 
 /// From the program's answer, a JSON object a line: `shown` names it in errors. Throws

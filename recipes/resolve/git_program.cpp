@@ -129,7 +129,8 @@ Error git_error(const std::string& url, const Captured& said) {
   std::string_view rest = said.err;
   while (!rest.empty() && error.frames().size() < 6) {
     const std::size_t end = rest.find('\n');
-    std::string line = public_words(rest.substr(0, end));
+    constexpr std::size_t kLongestLine = 1000;  // expressions take the stack for what they match
+    std::string line = public_words(rest.substr(0, std::min(end, kLongestLine)));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     std::smatch found;
     if (std::regex_search(line, found, address)) {

@@ -38,6 +38,17 @@ struct UvProgram {
 /// What is to be told.
 enum class Answer { wheels, extras, askers };
 
+/// uv puts this machine's variables into such a file, and what it names is asked with them: readers
+/// refuse them, each at its place.
+void refuse_variables(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    if (line.find("${") == std::string::npos) continue;
+    throw usage_error("requirements-invalid", "`{}` names a variable of this machine",
+                      without_logins(line))
+        .hint("write what it stands for: a lock is the same on every machine");
+  }
+}
+
 std::string as_lines(const std::vector<std::string>& all) { return join(all, "\n") + '\n'; }
 
 void add_index_options(std::vector<std::string>& argv, const std::vector<std::string>& indexes) {
@@ -153,6 +164,8 @@ Captured run_uv(const UvQuestion& question, const WheelRequest& request, const U
   }
   const UvSteering steering(question, request.recipe, folder);
   wanted.insert(wanted.end(), steering.requirements().begin(), steering.requirements().end());
+  refuse_variables(wanted);
+  refuse_variables(question.constraints);
   write_file(folder / "requirements.in", as_lines(wanted), false);
   write_file(folder / "constraints.txt", as_lines(question.constraints), false);
   if (answer == Answer::wheels && !question.preferences.empty()) {

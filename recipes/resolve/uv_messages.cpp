@@ -17,6 +17,21 @@ namespace {
 constexpr std::string_view kSo = ", so ";
 constexpr std::size_t kLongestFact = 300;
 
+/// Expressions take the stack for what they match, and an index or a package may say anything:
+/// longer words are cut, and of a longer account its begin and end are kept.
+std::string bounded(const std::string& text) {
+  constexpr std::size_t kLongestWord = 1000;
+  constexpr std::size_t kMost = 8000;
+  std::string out;
+  std::size_t word = 0;
+  for (const char c : text) {
+    word = c == ' ' ? 0 : word + 1;
+    if (word <= kLongestWord) out += c;
+  }
+  if (out.size() <= 2 * kMost) return out;
+  return out.substr(0, kMost) + " … " + out.substr(out.size() - kMost);
+}
+
 /// One line; box-drawing marks of older releases and runs of blanks are gone.
 std::string flattened(std::string_view said) {
   std::string text;
@@ -32,7 +47,7 @@ std::string flattened(std::string_view said) {
     }
     if (!text.empty() && text.back() != ' ') text += ' ';
   }
-  return text;
+  return bounded(text);
 }
 
 std::string without_addresses(const std::string& text) {
@@ -137,8 +152,11 @@ std::optional<Conflict> late_address(const std::string& text) {
   conflict.headline =
       fmt::format("`{}` asks for `{}` at an address of its own, which counts in a recipe alone",
                   found[1].str(), found[2].str());
-  conflict.hint =
-      fmt::format("if that is trusted, add `{}` to `packages`", without_logins(found[3].str()));
+  // Not as uv says it: it puts this machine's variables in.
+  conflict.hint = fmt::format(
+      "if that is trusted, add `{} @ ADDRESS` to `packages`, with the address that its metadata "
+      "names",
+      found[2].str());
   return conflict;
 }
 

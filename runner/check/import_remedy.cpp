@@ -72,7 +72,9 @@ ImportRemedy remedy_of(const FailedImport& failed) {
   if (!failed.library.empty()) {
     const std::string_view file =
         std::string_view(failed.library).substr(failed.library.rfind('/') + 1);
-    return {debian_package_of(file), {}};
+    std::string package = debian_package_of(file);
+    // An error is a package's own words.
+    return {is_debian_name(package) ? std::move(package) : std::string{}, {}};
   }
   // A part of a package that is there is another version's; `imp` and its kin are an older
   // Python's.

@@ -313,8 +313,19 @@ TEST(Uv, AnAddressThatAnIndexesPackageNamesIsAConflict) {
     EXPECT_EQ(conflict->headline,
               "`p` asks for `b` at an address of its own, which counts in a recipe alone");
     EXPECT_EQ(conflict->hint,
-              "if that is trusted, add `b @ https://h.example/b-1.tar.gz` to `packages`");
+              "if that is trusted, add `b @ ADDRESS` to `packages`, with the address that its "
+              "metadata names");
   }
+}
+
+TEST(Uv, WhatAnIndexSaysMayBeOfAnyLength) {
+  const std::string address = "https://h.example/" + std::string(200'000, 'a');
+  EXPECT_EQ(code_of([&] { explain_uv_failure("error: Failed to fetch: `" + address + "`\n"); }),
+            "network");
+  const auto said = explain_uv_failure("No solution found: Because six==9 needs " + address +
+                                       " and you require six, we can conclude that your "
+                                       "requirements are unsatisfiable.\n");
+  EXPECT_TRUE(std::holds_alternative<Conflict>(said));
 }
 
 TEST(Uv, BuildsAreRecognised) {
