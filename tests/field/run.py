@@ -40,7 +40,7 @@ def mlenv(folder, *words):
 
 
 def differences(name, path, expected, lock, scratch):
-    """What differs, and whether something was looked at at all."""
+    """What differs from `expected`, of init and, where `lock`, of the lock."""
     folder = pathlib.Path(scratch) / path.name
     shutil.copytree(path, folder, ignore=shutil.ignore_patterns("expect"), symlinks=True)
     # What version control cannot hold, or would take for its own.
@@ -87,7 +87,6 @@ def main():
             locking += 1
         if expected.source_file is None and not lock:
             continue
-        # Lines of a case that is wrong today only in its lock are right where it is converted alone.
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="mlenv-field.") as scratch:
             wrong = differences(name, path, expected, lock, scratch)
