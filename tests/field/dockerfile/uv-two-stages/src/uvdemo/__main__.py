@@ -1,0 +1,3 @@
+import idna
+
+print(idna.__name__)
