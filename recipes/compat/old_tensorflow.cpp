@@ -56,10 +56,10 @@ std::vector<std::string> old_tensorflow_libraries() {
 }
 
 std::string nvidia_library_folder(std::string_view package) {
-  constexpr std::string_view kPrefix = "nvidia-";
-  if (!package.starts_with(kPrefix) || !package.ends_with(kOldSuffix)) return {};
+  constexpr std::string_view kMaker = "nvidia-";
+  if (!package.starts_with(kMaker) || !package.ends_with(kOldSuffix)) return {};
   std::string name(
-      package.substr(kPrefix.size(), package.size() - kPrefix.size() - kOldSuffix.size()));
+      package.substr(kMaker.size(), package.size() - kMaker.size() - kOldSuffix.size()));
   if (std::find(kLoaded.begin(), kLoaded.end(), name) == kLoaded.end()) return {};
   std::replace(name.begin(), name.end(), '-', '_');
   return fmt::format("nvidia/{}/lib", name);

@@ -75,7 +75,7 @@ bool is_manager_variable(std::string_view name) {
 }
 
 bool brings_tool(std::string_view command) {
-  constexpr std::array<std::string_view, 11> kInstallers = {
+  constexpr std::array<std::string_view, 11> kToolInstallers = {
       "astral.sh/uv",  "uv-installer",    "install.python-poetry",
       "get-poetry.py", "pdm-project.org", "get-pip",
       "iniconda",      "iniforge",        "ambaforge",
@@ -85,7 +85,7 @@ bool brings_tool(std::string_view command) {
   const std::string_view program = first.substr(first.rfind('/') + 1);
   constexpr std::array<std::string_view, 5> kUsers = {"conda", "mamba", "micromamba", "pip",
                                                       "pip3"};
-  return !is_among(kUsers, program) && says_one_of(command, kInstallers);
+  return !is_among(kUsers, program) && says_one_of(command, kToolInstallers);
 }
 
 std::string_view why_no_key(std::string_view keyword) {
