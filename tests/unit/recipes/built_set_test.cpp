@@ -118,6 +118,9 @@ TEST(BuiltSet, FactsOfTheImageStandAFactALine) {
   EXPECT_EQ(text.find('\x7f'), std::string::npos);
   const Built read = parse_built(text, "r.built");
   EXPECT_EQ(read, built);
+  // What a trial of imports found is this machine's, and no record has it.
+  facts.failed_imports = recorded_facts(read)->failed_imports;
+  EXPECT_FALSE(facts.failed_imports);
   EXPECT_EQ(recorded_facts(read), facts);
   EXPECT_EQ(recorded_facts(built_for("linux/amd64")), std::nullopt);
   std::string windows;
