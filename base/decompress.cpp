@@ -206,8 +206,8 @@ bool starts_with(ByteView bytes, std::string_view magic) {
 void gunzip(Source& in, Sink& out) { Gunzip{in, out}.run(); }
 
 void unbzip2(Source& in, Sink& out) {
-  constexpr const char* code = "bad-bzip2";
-  unfilter(in, out, ARCHIVE_FILTER_BZIP2, code, "a bzip2 file is damaged");
+  constexpr const char* kCode = "bad-bzip2";
+  unfilter(in, out, ARCHIVE_FILTER_BZIP2, kCode, "a bzip2 file is damaged");
 }
 
 void decompress(Source& in, Sink& out) {

@@ -63,9 +63,9 @@ void ToolQuestion::require(const std::vector<std::string>& texts, const std::str
 }
 
 void ToolQuestion::constrain(const std::string& text) {
-  static const auto kFile =
+  static const auto own_file =
       std::make_shared<const RequirementsText>(RequirementsText{"build: constraints", {}});
-  recipe_.listed.constraints.push_back({text, kFile, 1, 1});
+  recipe_.listed.constraints.push_back({text, own_file, 1, 1});
 }
 
 void ToolQuestion::require_of_image(const std::string& text,

@@ -42,6 +42,7 @@ void hash_files(std::vector<Found>& all, Pool& pool) {
 
 /// No file where another source puts something else, or needs a folder. What two lines copy from
 /// one place to one place (`.` and `requirements.txt`) is left to the first.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
 void check_meetings(const Recipe& recipe, std::vector<Found>& all) {
   struct Place {
     const Found* source;

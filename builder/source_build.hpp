@@ -38,6 +38,7 @@ class SourceBuild {
   SourceBuild(const BuildPlace& place, LockedSource source, Lay lay, const Lock& base);
   SourceBuild(const SourceBuild&) = delete;
   SourceBuild& operator=(const SourceBuild&) = delete;
+  ~SourceBuild() = default;
 
   /// Once. A Conflict where its tools cannot be had. Throws as ReleaseBuilder::build.
   std::variant<BuiltRelease, Conflict> run();

@@ -194,6 +194,7 @@ void RecipeReader::dependency_metadata(const YamlNode& node) {
   for (const YamlNode& item : node.items) stated_metadata(item);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
 void RecipeReader::stated_metadata(const YamlNode& node) {
   StatedMetadata stated;
   const auto members = values_.members(node, "an item of `dependency-metadata`", kMetadataKeys);

@@ -322,6 +322,7 @@ bool UvSettings::is_chosen(const TomlValue& entry) const {
   return among("extra", source_.extras) && among("group", source_.groups);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
 const TomlValue* UvSettings::source_of(const std::string& package) const {
   const TomlValue* sources = reader().optional_member(uv_, "sources", TomlKind::table);
   if (sources == nullptr) return nullptr;

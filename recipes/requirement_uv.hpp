@@ -23,7 +23,7 @@ class UvSettings {
   void read(RequirementLists& lists) const;
   /// The entry of `sources` that counts for the package, with the extras and groups that the recipe
   /// takes; nullptr: none does. One that only some images would take is a mistake.
-  const TomlValue* source_of(const std::string& name) const;
+  const TomlValue* source_of(const std::string& package) const;
   /// The folder of the workspace's member of that name, from the recipe's; empty: none is known.
   std::string member_folder(const std::string& name) const;
 

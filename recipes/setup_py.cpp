@@ -40,6 +40,7 @@ class PythonLexer {
     line_begin_ = at_ + 1;
   }
 
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
   void step() {
     const char c = text_[at_];
     if (c == '\n') {
@@ -80,6 +81,7 @@ class PythonLexer {
     tokens_.back().margin = begin == line_begin_;
   }
 
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
   void quoted(bool raw, bool format) {
     const char mark = text_[at_];
     const std::string three(3, mark);
@@ -165,7 +167,7 @@ class SetupReader {
       } else if (first && (is_sign(tokens_[i + 1], '.') || is_sign(at(i + 2), '='))) {
         changed_.insert(token.text);  // `x.append(…)`, `x += …`
       } else if (token.text == "setup" && is_sign(tokens_[i + 1], '(') &&
-                 !(i > 0 && tokens_[i - 1].text == "def")) {
+                 (i == 0 || tokens_[i - 1].text != "def")) {
         facts_.calls_setup = true;
         arguments(i + 2);
       }
@@ -249,6 +251,7 @@ class SetupReader {
   }
 
   /// nullopt: computed in another way.
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
   std::optional<PlainValue> plain(PythonTokens value, int depth) {
     constexpr int kDeepest = 20;
     if (value.empty() || depth > kDeepest || --steps_ < 0) return std::nullopt;
@@ -379,6 +382,7 @@ class SetupReader {
 
 SetupFacts read_setup_py(std::string_view text) { return SetupReader(text).read(); }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
 SetupFacts read_setup_cfg(std::string_view text) {
   SetupFacts facts;
   std::string section;

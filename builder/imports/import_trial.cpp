@@ -78,7 +78,7 @@ ImportTrial read_import_trial(std::string_view answer, const std::string& shown)
     const auto line = nlohmann::json::parse(text, nullptr, false);
     if (!line.is_object() || text_member(line, "import").empty()) {
       throw failure("imports-failed", "`{}` does not say what it imported", shown)
-          .because(printable(std::string(text.substr(0, kLongestError))));
+          .because(printable(text.substr(0, kLongestError)));
     }
     FailedImport one{text_member(line, "package"),
                      text_member(line, "version"),

@@ -216,6 +216,7 @@ void other_image(const SourcePlace& place, std::string_view image, Conversion& t
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
 void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to) {
   const ImageWords words = words_of(image);
   to.draft.base_note = fmt::format("In the place of `{}`.", shown_text(image));

@@ -108,6 +108,7 @@ class Converter {
   Converter(const BuildCommands& commands, const FindFile& file, Conversion& to)
       : commands_(commands), file_(file), to_(to) {}
 
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
   void convert() {
     const std::vector<ShellCommand> all = shell_commands(commands_.text, commands_.known);
     if (std::any_of(all.begin(), all.end(), [](const ShellCommand& one) { return one.control; })) {

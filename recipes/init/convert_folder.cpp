@@ -114,7 +114,7 @@ std::optional<fs::path> richest_source(const fs::path& folder) {
   for (const char* below : {"", ".binder", "binder"}) {
     if (leads_out(folder / below, folder)) continue;
     for (const std::string_view name : kSources) {
-      const fs::path path = folder / below / name;
+      fs::path path = folder / below / name;
       if (is_file_in(folder / below, name) && tells_of_packages(path)) return path;
     }
   }

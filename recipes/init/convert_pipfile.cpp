@@ -42,6 +42,7 @@ std::string pipenv_requirement(const std::string& name, const TomlValue& value) 
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
 void convert_pipfile(const ConversionSource& source, Conversion& to) {
   const TomlValue root = parse_toml({source.path, source.text, "source-invalid", {}});
   for (const auto& [key, table] : root.members) {

@@ -216,6 +216,7 @@ class Install {
     return pip_option(words);
   }
 
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
   std::size_t pip_option(Words words) {
     constexpr std::array<std::string_view, 16> kValued = {"-r",
                                                           "--requirement",

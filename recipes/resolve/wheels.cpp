@@ -80,6 +80,7 @@ class WheelResolver {
   }
 
   /// Packages that each have a wheel for the image.
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
   std::variant<PylockPackages, Conflict> packages() {
     const int most = question_.from_source.empty() ? kMostRounds : kMostRoundsFromSource;
     for (int round = 0; round < most; ++round) {
