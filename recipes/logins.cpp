@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/http.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -39,6 +40,24 @@ std::vector<TextSpan> find_logins(std::string_view text) {
     at += size;
   }
   return found;
+}
+
+TextSpan find_address(std::string_view text) {
+  for (std::size_t at = text.find(kScheme); at != std::string_view::npos;
+       at = text.find(kScheme, at + 1)) {
+    std::size_t start = at;
+    while (start > 0 && is_lower(text[start - 1])) --start;
+    const std::size_t end = std::min(text.find_first_of(" )`'\",", at), text.size());
+    if (start < at && end > at + kScheme.size()) return {start, end - start};
+  }
+  return {};
+}
+
+std::string with_display_url(std::string text) {
+  const TextSpan address = find_address(text);
+  if (address.size == 0) return text;
+  const std::string shown = display_url(std::string_view(text).substr(address.start, address.size));
+  return text.replace(address.start, address.size, shown);
 }
 
 std::string without_logins(std::string_view text) {

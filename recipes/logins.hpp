@@ -17,6 +17,13 @@ struct TextSpan {
 /// user of ssh alone is no secret. A `/` that stands in a password unescaped is understood.
 std::vector<TextSpan> find_logins(std::string_view text);
 
+/// The first address in a text, from its scheme up to a blank, quote, comma or `)`; of size 0:
+/// there is none.
+TextSpan find_address(std::string_view text);
+
+/// The text with its first address as `display_url` shows it.
+std::string with_display_url(std::string text);
+
 inline constexpr std::string_view kHiddenLogin = "***";
 
 /// With `***` in place of each.

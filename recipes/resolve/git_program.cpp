@@ -3,7 +3,6 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
-#include <regex>
 
 #include "base/error.hpp"
 #include "base/http.hpp"
@@ -11,7 +10,6 @@
 #include "base/proxy_words.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/resolve/host_logins.hpp"
-#include "recipes/resolve/machine_steering.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -125,17 +123,11 @@ Exit run_git(const std::vector<std::string>& arguments, int input, int output,
 
 Error git_error(const std::string& url, const Captured& said) {
   Error error = failure("git-failed", "`{}` cannot be fetched", display_url(url));
-  static const std::regex address("[a-z]+://[^ )`'\",]+");
   std::string_view rest = said.err;
   while (!rest.empty() && error.frames().size() < 6) {
     const std::size_t end = rest.find('\n');
-    constexpr std::size_t kLongestLine = 1000;  // expressions take the stack for what they match
-    std::string line = public_words(rest.substr(0, std::min(end, kLongestLine)));
+    std::string line = with_display_url(public_words(rest.substr(0, end)));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-    std::smatch found;
-    if (std::regex_search(line, found, address)) {
-      line = found.prefix().str() + display_url(found.str()) + found.suffix().str();
-    }
     for (const std::string_view prefix : {"fatal: ", "error: ", "remote: "}) {
       if (line.starts_with(prefix)) line.erase(0, prefix.size());
     }

@@ -29,7 +29,10 @@ std::string bounded(const std::string& text) {
     if (word <= kLongestWord) out += c;
   }
   if (out.size() <= 2 * kMost) return out;
-  return out.substr(0, kMost) + " … " + out.substr(out.size() - kMost);
+  // Between words: half an address would no longer be seen to hold a login.
+  const std::size_t first = out.rfind(' ', kMost);
+  const std::size_t last = out.find(' ', out.size() - kMost);
+  return out.substr(0, first) + " …" + out.substr(last);
 }
 
 /// One line; box-drawing marks of older releases and runs of blanks are gone.
@@ -47,12 +50,17 @@ std::string flattened(std::string_view said) {
     }
     if (!text.empty() && text.back() != ' ') text += ' ';
   }
-  return bounded(text);
+  return bounded(without_logins(text));
 }
 
-std::string without_addresses(const std::string& text) {
-  static const std::regex address("[a-z]+://[^ )`'\",]+");
-  return std::regex_replace(text, address, "the index");
+std::string without_addresses(std::string_view text) {
+  std::string out;
+  for (TextSpan address = find_address(text); address.size > 0; address = find_address(text)) {
+    out += text.substr(0, address.start);
+    out += "the index";
+    text.remove_prefix(address.start + address.size);
+  }
+  return out.append(text);
 }
 
 /// `Because A, we can conclude that B` becomes `A, so B`; that nothing fits is said already.
@@ -187,7 +195,6 @@ bool is_bad_wheel(std::string_view text) {
 
 /// uv's lines as causes, addresses without what is nobody's business.
 void add_lines(Error& error, std::string_view said) {
-  static const std::regex address("[a-z]+://[^ )`'\",]+");
   while (!said.empty()) {
     const std::size_t end = said.find('\n');
     std::string line = flattened(said.substr(0, end));
@@ -195,11 +202,7 @@ void add_lines(Error& error, std::string_view said) {
     for (const std::string_view prefix : {"error: ", "cause: ", "Caused by: "}) {
       if (trim(line).starts_with(prefix)) line = std::string(trim(line)).substr(prefix.size());
     }
-    std::smatch found;
-    if (std::regex_search(line, found, address)) {
-      line = found.prefix().str() + display_url(found.str()) + found.suffix().str();
-    }
-    line = std::string(trim(line));
+    line = std::string(trim(with_display_url(std::move(line))));
     const bool tells_more = !line.empty() && !line.starts_with("hint:");
     if (tells_more && error.frames().size() < 6) error.because(line);
   }
