@@ -20,6 +20,7 @@
 #include "recipes/recipe.hpp"
 #include "recipes/recipe_schema.hpp"
 #include "recipes/requirement.hpp"
+#include "recipes/resolve/host_logins.hpp"
 #include "recipes/text.hpp"
 #include "runner/host_facts.hpp"
 

@@ -11,6 +11,7 @@
 #include "cli/lock_checks.hpp"
 #include "cli/platform_lock.hpp"
 #include "cli/settings.hpp"
+#include "recipes/resolve/host_logins.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/machine_steering.hpp"
 #include "recipes/resolve/resolve.hpp"

@@ -12,16 +12,12 @@
 #include "base/small_file.hpp"
 #include "recipes/text.hpp"
 
+extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
+
 namespace mlenv {
 namespace {
 
 constexpr std::string_view kPlain = "http://";
-
-void set_variable(std::vector<std::string>& environment, const std::string& name,
-                  const std::string& value) {
-  std::erase_if(environment, [&](const std::string& text) { return text.starts_with(name + "="); });
-  environment.push_back(name + "=" + value);
-}
 
 bool has_url(const std::vector<std::string>& arguments, std::string_view scheme) {
   return std::any_of(arguments.begin(), arguments.end(),
@@ -79,6 +75,20 @@ std::optional<std::string> netrc_text(const fs::path& path) {
 }
 
 }  // namespace
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> own;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    own.emplace_back(*variable);
+  }
+  return own;
+}
+
+void set_variable(std::vector<std::string>& environment, const std::string& name,
+                  const std::string& value) {
+  std::erase_if(environment, [&](const std::string& one) { return one.starts_with(name + '='); });
+  if (!value.empty()) environment.push_back(name + '=' + value);
+}
 
 std::string_view variable_in(const std::vector<std::string>& environment, std::string_view name) {
   for (const std::string_view text : environment) {

@@ -28,6 +28,11 @@ std::vector<std::string> git_login_options(const std::vector<std::string>& argum
 void narrow_git_home(std::vector<std::string>& environment,
                      const std::vector<std::string>& arguments);
 
+/// Of this process: `NAME=value`.
+std::vector<std::string> own_environment();
+/// In place of what it was; an empty value takes the variable out.
+void set_variable(std::vector<std::string>& environment, const std::string& name,
+                  const std::string& value);
 /// The value of `name` among `NAME=value`; empty when it is not there.
 std::string_view variable_in(const std::vector<std::string>& environment, std::string_view name);
 

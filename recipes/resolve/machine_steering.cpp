@@ -11,8 +11,6 @@
 #include "recipes/resolve/host_logins.hpp"
 #include "recipes/text.hpp"
 
-extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
-
 namespace mlenv {
 namespace {
 
@@ -191,21 +189,7 @@ bool take_steering_out(TomlValue& table) {
          }) > 0;
 }
 
-void put_variable(std::vector<std::string>& environment, const std::string& name,
-                  const std::string& value) {
-  std::erase_if(environment, [&](const std::string& one) { return one.starts_with(name + '='); });
-  if (!value.empty()) environment.push_back(name + '=' + value);
-}
-
 }  // namespace
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> own;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    own.emplace_back(*variable);
-  }
-  return own;
-}
 
 bool steers_uv(std::string_view variable) {
   return std::any_of(kUvWords.begin(), kUvWords.end(),
@@ -266,10 +250,10 @@ void narrow_uv_config(std::vector<std::string>& environment, const fs::path& fol
     const fs::path home = folder / (users ? "user-settings" : "machine-settings");
     make_folders(home / "uv");
     write_file(home / "uv" / "uv.toml", narrowed.value_or(text), false);
-    put_variable(environment, users ? "XDG_CONFIG_HOME" : "XDG_CONFIG_DIRS", home.string());
+    set_variable(environment, users ? "XDG_CONFIG_HOME" : "XDG_CONFIG_DIRS", home.string());
   }
-  put_variable(environment, "UV_CONFIG_FILE", {});
-  put_variable(environment, "UV_NO_CONFIG", {});
+  set_variable(environment, "UV_CONFIG_FILE", {});
+  set_variable(environment, "UV_NO_CONFIG", {});
 }
 
 std::vector<MachineWord> machine_steering(const std::vector<std::string>& environment,

@@ -19,9 +19,6 @@ struct MachineWord {
   friend bool operator==(const MachineWord&, const MachineWord&) = default;
 };
 
-/// Of this process: `NAME=value`.
-std::vector<std::string> own_environment();
-
 /// `environment`: `NAME=value`; `root`: where `etc` is. Files that cannot be read say nothing.
 std::vector<MachineWord> machine_steering(const std::vector<std::string>& environment,
                                           const fs::path& root = "/");
