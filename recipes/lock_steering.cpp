@@ -23,19 +23,15 @@ void steering_list(std::string& out, std::string_view key, const std::vector<std
   if (!values.empty()) out += fmt::format("{} = {}\n", key, toml_list(values));
 }
 
-void table(std::string& out, const std::string& name, const Texts& values) {
-  if (values.empty()) return;
-  out += fmt::format("\n[request.steering.{}]\n", name);
-  for (const auto& [key, value] : values) {
-    out += fmt::format("{} = {}\n", toml_key(key), toml_text(value));
-  }
-}
+std::string toml_of(const std::string& text) { return toml_text(text); }
+std::string toml_of(const std::vector<std::string>& texts) { return toml_list(texts); }
 
-void table(std::string& out, const std::string& name, const TextLists& values) {
+template <class Value>
+void table(std::string& out, const std::string& name, const std::map<std::string, Value>& values) {
   if (values.empty()) return;
   out += fmt::format("\n[request.steering.{}]\n", name);
   for (const auto& [key, value] : values) {
-    out += fmt::format("{} = {}\n", toml_key(key), toml_list(value));
+    out += fmt::format("{} = {}\n", toml_key(key), toml_of(value));
   }
 }
 
@@ -213,15 +209,13 @@ class SteeringReader {
   const TomlReader& reader_;
 };
 
-std::string shown_values(const Texts& values) {
-  std::vector<std::string> all;
-  for (const auto& [key, value] : values) all.push_back(key + '=' + value);
-  return join(all, ", ");
-}
+std::string shown_value(const std::string& text) { return text; }
+std::string shown_value(const std::vector<std::string>& texts) { return join(texts, " "); }
 
-std::string shown_values(const TextLists& values) {
+template <class Value>
+std::string shown_values(const std::map<std::string, Value>& values) {
   std::vector<std::string> all;
-  for (const auto& [key, value] : values) all.push_back(key + '=' + join(value, " "));
+  for (const auto& [key, value] : values) all.push_back(key + '=' + shown_value(value));
   return join(all, ", ");
 }
 

@@ -9,6 +9,7 @@
 #include "recipes/requirement.hpp"
 #include "recipes/requirement_files.hpp"
 #include "recipes/text.hpp"
+#include "recipes/version_syntax.hpp"
 
 namespace mlenv {
 namespace {
@@ -18,14 +19,6 @@ constexpr std::array<std::string_view, 6> kMetadataKeys = {
 
 constexpr std::string_view kMetadataExample =
     "[{name: flash-attn, version: \"2.6.3\", requires-dist: [torch, einops]}]";
-
-/// As a release has it: no specifier.
-bool is_one_version(const std::string& text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return is_alphanumeric(c) || std::string_view(".+!-_").find(c) != std::string_view::npos;
-  });
-  return plain && std::holds_alternative<Requirement>(parse_requirement("a==" + text));
-}
 
 }  // namespace
 
@@ -212,7 +205,7 @@ void RecipeReader::stated_metadata(const YamlNode& node) {
       if (key == "name") stated.name = package_name(*value, text->text).value_or("");
       if (key == "version") {
         stated.version = text->text;
-        if (!is_one_version(text->text)) {
+        if (!is_version(text->text)) {
           values_.mistake(*value, fmt::format("`{}` is not one version", text->text));
         }
       }

@@ -106,6 +106,8 @@ struct MissingLibrary {
   /// Whether no program and no Python module comes to need it when it starts: those that do are
   /// plugins, which somebody may load or not.
   bool optional = false;
+  /// Whether something that starts lacks it, which nobody brings along or loads before.
+  bool is_wanted() const { return !from_driver && !optional && elsewhere.empty(); }
   friend bool operator==(const MissingLibrary&, const MissingLibrary&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {

@@ -9,7 +9,6 @@
 
 #include "recipes/compat/cuda_libraries.hpp"
 #include "recipes/distribution.hpp"
-#include "recipes/requirement.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
@@ -17,25 +16,19 @@
 namespace mlenv {
 namespace {
 
-std::string name_of_requirement(const std::string& text) {
-  const auto read = parse_requirement(text);
-  const auto* one = std::get_if<Requirement>(&read);
-  return one == nullptr ? std::string{} : one->normalised_name();
-}
-
 /// Names that the recipe and its files ask for themselves.
 std::set<std::string> named_packages(const Recipe& recipe) {
   std::set<std::string> names;
-  for (const Placed& one : recipe.packages) names.insert(name_of_requirement(one.text));
+  for (const Placed& one : recipe.packages) names.insert(package_of_requirement(one.text));
   for (const ListedText& one : recipe.listed.requirements) {
-    names.insert(name_of_requirement(one.text));
+    names.insert(package_of_requirement(one.text));
   }
   for (const ListedText& one : recipe.listed.constraints) {
-    names.insert(name_of_requirement(one.text));
+    names.insert(package_of_requirement(one.text));
   }
   // What `framework` is called among packages stands first of all.
   const std::vector<std::string> all = framework_requirements(recipe).requirements;
-  if (recipe.framework && !all.empty()) names.insert(name_of_requirement(all.front()));
+  if (recipe.framework && !all.empty()) names.insert(package_of_requirement(all.front()));
   return names;
 }
 

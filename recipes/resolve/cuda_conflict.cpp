@@ -2,23 +2,13 @@
 
 #include <fmt/core.h>
 
-#include "recipes/compat/old_tensorflow.hpp"
 #include "recipes/mistakes.hpp"
-#include "recipes/requirement.hpp"
 
 namespace mlenv {
 namespace {
 
 constexpr std::string_view kAddIndex =
     "add an index that has such builds under `sources: {pypi: […]}`";
-
-bool asks_old_tensorflow(const Recipe& recipe) {
-  if (!recipe.framework) return false;
-  const auto read = parse_requirement(recipe.framework->text);
-  const auto* one = std::get_if<Requirement>(&read);
-  return one != nullptr && one->normalised_name() == "tensorflow" &&
-         wants_old_tensorflow(one->specifier);
-}
 
 }  // namespace
 

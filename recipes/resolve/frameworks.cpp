@@ -45,16 +45,13 @@ Requirement framework_package(Requirement framework, std::string_view cuda) {
   return framework;
 }
 
-/// Whether the recipe's framework is a TensorFlow that names none of the libraries of `cuda`.
-bool brings_old_tensorflow(const Recipe& recipe) {
-  if (!recipe.framework || !recipe.cuda || major_part(recipe.cuda->text) != kOldTensorflowCuda) {
-    return false;
-  }
+}  // namespace
+
+bool asks_old_tensorflow(const Recipe& recipe) {
+  if (!recipe.framework) return false;
   const Requirement framework = parsed_requirement(recipe, *recipe.framework);
   return framework.normalised_name() == "tensorflow" && wants_old_tensorflow(framework.specifier);
 }
-
-}  // namespace
 
 FrameworkRequirements framework_requirements(const Recipe& recipe) {
   FrameworkRequirements all;
@@ -75,7 +72,7 @@ FrameworkRequirements framework_requirements(const Recipe& recipe) {
     }
   }
   for (const ListedText& one : recipe.listed.requirements) all.requirements.push_back(one.text);
-  if (brings_old_tensorflow(recipe)) {
+  if (major_part(cuda) == kOldTensorflowCuda && asks_old_tensorflow(recipe)) {
     for (const std::string& one : old_tensorflow_libraries()) all.requirements.push_back(one);
   }
   for (const ListedText& one : recipe.listed.constraints) all.constraints.push_back(one.text);

@@ -23,12 +23,6 @@ struct Own {
   const ListedText* listed = nullptr;  ///< in a file that it names
 };
 
-std::string requirement_name(const std::string& text) {
-  const auto read = parse_requirement(text);
-  const auto* requirement = std::get_if<Requirement>(&read);
-  return requirement == nullptr ? std::string{} : requirement->normalised_name();
-}
-
 std::vector<Own> own_requirements(const Recipe& recipe) {
   std::vector<Own> all;
   if (recipe.framework) all.push_back({{}, true, &*recipe.framework, nullptr});
@@ -37,7 +31,7 @@ std::vector<Own> own_requirements(const Recipe& recipe) {
     all.push_back({{}, false, nullptr, &one});
   const std::vector<std::string> texts = framework_requirements(recipe).requirements;
   for (std::size_t i = 0; i < std::min(all.size(), texts.size()); ++i) {
-    all[i].name = requirement_name(texts[i]);
+    all[i].name = package_of_requirement(texts[i]);
   }
   return all;
 }
@@ -45,7 +39,7 @@ std::vector<Own> own_requirements(const Recipe& recipe) {
 std::vector<Own> own_constraints(const Recipe& recipe) {
   std::vector<Own> all;
   for (const ListedText& one : recipe.listed.constraints) {
-    all.push_back({requirement_name(one.text), false, nullptr, &one});
+    all.push_back({package_of_requirement(one.text), false, nullptr, &one});
   }
   return all;
 }

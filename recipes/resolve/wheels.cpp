@@ -48,8 +48,7 @@ std::vector<std::string> file_names(const PylockPackage& package) {
 std::set<std::string> requested_names(const Recipe& recipe) {
   std::set<std::string> names;
   for (const std::string& text : framework_requirements(recipe).requirements) {
-    const auto read = parse_requirement(text);
-    if (const auto* one = std::get_if<Requirement>(&read)) names.insert(one->normalised_name());
+    names.insert(package_of_requirement(text));
   }
   return names;
 }

@@ -90,5 +90,7 @@ struct FrameworkRequirements {
   std::vector<std::string> constraints;
 };
 FrameworkRequirements framework_requirements(const Recipe& recipe);
+/// Whether its framework is a TensorFlow that names no package of CUDA (compat/old_tensorflow.hpp).
+bool asks_old_tensorflow(const Recipe& recipe);
 
 }  // namespace mlenv

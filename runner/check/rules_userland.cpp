@@ -124,14 +124,12 @@ void library_missing(Case& here) {
   const auto& missing = here.image().missing_libraries;
   if (!missing) return;
   // What lies elsewhere in the image is loaded by its own package first (torch for its extensions).
-  const auto harms = [](const MissingLibrary& one) {
-    return !one.from_driver && !one.optional && one.elsewhere.empty();
-  };
-  const bool at_start = std::any_of(missing->begin(), missing->end(), harms);
+  const bool at_start = std::any_of(missing->begin(), missing->end(),
+                                    [](const MissingLibrary& one) { return one.is_wanted(); });
   std::vector<std::string> names;
   std::vector<std::string> users;
   for (const MissingLibrary& one : *missing) {
-    if (one.from_driver || (at_start && !harms(one))) continue;
+    if (one.from_driver || (at_start && !one.is_wanted())) continue;
     names.push_back(one.library);
     users.push_back(fmt::format("`{}`{}", one.needed_by,
                                 one.files > 1 ? fmt::format(" and {} more", one.files - 1) : ""));
