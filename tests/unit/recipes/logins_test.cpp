@@ -5,17 +5,18 @@
 namespace mlenv {
 namespace {
 
-std::string found(std::string_view text) {
+std::string address_in(std::string_view text) {
   const TextSpan span = find_address(text);
   return std::string(text.substr(span.start, span.size));
 }
 
 TEST(Logins, TheFirstAddressOfATextIsFound) {
-  EXPECT_EQ(found("Failed to fetch: `https://h.example/simple/`, twice"),
+  EXPECT_EQ(address_in("Failed to fetch: `https://h.example/simple/`, twice"),
             "https://h.example/simple/");
-  EXPECT_EQ(found("a:// b ://c (http://h.example/x) https://other.example"), "http://h.example/x");
-  EXPECT_EQ(found("none here"), "");
-  EXPECT_EQ(found("https://"), "");
+  EXPECT_EQ(address_in("a:// b ://c (http://h.example/x) https://other.example"),
+            "http://h.example/x");
+  EXPECT_EQ(address_in("none here"), "");
+  EXPECT_EQ(address_in("https://"), "");
 }
 
 TEST(Logins, AnAddressOfAnyLengthIsShownWithoutItsLogin) {
