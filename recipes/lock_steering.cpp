@@ -12,7 +12,7 @@
 namespace mlenv {
 namespace {
 
-using Texts = std::map<std::string, std::string>;
+using NamedStrings = std::map<std::string, std::string>;
 using TextLists = std::map<std::string, std::vector<std::string>>;
 
 std::vector<std::string> list_of(const std::set<std::string>& names) {
@@ -44,8 +44,8 @@ void steering_tables(std::string& out, const std::string& name,
   }
 }
 
-Texts places_by_name(const Steering& steering) {
-  Texts places;
+NamedStrings places_by_name(const Steering& steering) {
+  NamedStrings places;
   for (const PackageIndex& one : steering.indexes) {
     for (const std::string& name : one.packages) places[name] = one.url;
   }
@@ -195,7 +195,7 @@ class SteeringReader {
     }
   }
 
-  void take(const TomlValue& table, const std::string& name, Texts& into) const {
+  void take(const TomlValue& table, const std::string& name, NamedStrings& into) const {
     const TomlValue& value = reader_.member(table, name, TomlKind::text);
     if (has_control(value.text, "\t\n")) {
       reader_.fail(value, fmt::format("{} holds control characters", toml_text(name)));
@@ -220,7 +220,8 @@ std::string shown_values(const std::map<std::string, Value>& values) {
 }
 
 template <class Value>
-void show(Texts& out, const std::string& what, const BuildSteering::ByPackage<Value>& values) {
+void show(NamedStrings& out, const std::string& what,
+          const BuildSteering::ByPackage<Value>& values) {
   out[what] = shown_values(values.all);
   for (const auto& [package, own] : values.by_name) {
     out[fmt::format("{} of {}", what, package)] = shown_values(own);
@@ -259,7 +260,7 @@ Steering read_steering(const TomlReader& reader, const TomlValue& table) {
 }
 
 std::map<std::string, std::string> shown_steering(const Steering& steering) {
-  Texts out;
+  NamedStrings out;
   for (const std::string& one : steering.overrides) {
     std::string& all = out["override of " + package_of_requirement(one)];
     all += (all.empty() ? "" : ", ") + one;

@@ -30,7 +30,7 @@ value() { # value FILE ROW SIDE WHAT
 holds() { [ "$(jq -n "$1")" = true ] || fail "$2: $1"; } # holds EXPRESSION WHAT
 
 note "figures"
-compare tools --tools tools --sides bare,builtin --quick --rows start.user,stop,cpu.integer,isolation,size,train --budget 12s \
+compare tools --tools tools --sides bare,builtin --quick --rows start.user,stop,cpu.integer,isolation,size,train --budget 20s \
   --json-file one.json >table 2>err
 "$root/tests/schema/check.py" <one.json
 for row in start.user stop cpu.integer; do
@@ -55,7 +55,7 @@ equal "no framework" "the image has none of PyTorch, JAX, TensorFlow and scikit-
 grep -q 'start, to the first instruction' table || fail "no such row: $(cat table)"
 
 note "what else is measured of a machine; with --long, training"
-learning=tools rows=data,network,cpu.float,disk.random,memory.bandwidth budget=12s
+learning=tools rows=data,network,cpu.float,disk.random,memory.bandwidth budget=20s
 units='{"data.load": "files/s", "network.bandwidth": "bytes/s", "network.latency": "s", "cpu.float": "operations/s",
   "disk.random": "operations/s", "memory.bandwidth": "bytes/s"}'
 if [ "$MLENV_TEST_LONG" = 1 ]; then

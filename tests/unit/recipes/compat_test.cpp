@@ -6,6 +6,7 @@
 #include "recipes/compat/cuda_releases.hpp"
 #include "recipes/compat/framework_builds.hpp"
 #include "recipes/resolve/versions.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
@@ -122,7 +123,6 @@ TEST(CudaReleases, MakeCodeForGpusOfTheirTime) {
 }
 
 TEST(CudaLibraries, HaveAPackageForEachMajor) {
-  using Strings = std::vector<std::string>;
   EXPECT_EQ(packages_of(*find_cuda_library("cudnn")),
             (Strings{"nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"}));
   EXPECT_EQ(packages_of(*find_cuda_library("cublas")),

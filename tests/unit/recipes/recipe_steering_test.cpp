@@ -5,13 +5,13 @@
 #include "recipes/recipe.hpp"
 #include "recipes/steering.hpp"
 #include "tests/support/small_recipe.hpp"
+#include "tests/support/strings.hpp"
 
 namespace mlenv {
 namespace {
 
 using test::mistakes_of;
 using test::recipe_with;
-using Texts = std::vector<std::string>;
 using Names = std::set<std::string>;
 
 bool tells(const std::string& rest, std::string_view what) {
@@ -29,7 +29,7 @@ TEST(RecipeSteering, ReadsHowPackagesAreChosen) {
           "no-binary: [mpi4py]\nonly-binary: ':all:'\n"
           "prefer-binary: [Scipy]\nprerelease: allow\n")
           .steering;
-  EXPECT_EQ(steering.overrides, (Texts{"attrs>=1 ; python_version < '3.13'", "numpy<2"}));
+  EXPECT_EQ(steering.overrides, (Strings{"attrs>=1 ; python_version < '3.13'", "numpy<2"}));
   EXPECT_EQ(steering.exclude, (Names{"nvidia-nccl-cu12", "opencv-python"}));
   EXPECT_EQ(steering.no_binary, (Names{"mpi4py"}));
   EXPECT_EQ(steering.only_binary, (Names{":all:"}));
@@ -67,12 +67,13 @@ TEST(RecipeSteering, ReadsMetadataAndBuilds) {
   EXPECT_EQ(steering.metadata[0],
             (StatedMetadata{"flash-attn", "2.6.3", {"einops", "torch"}, ">=3.9", {"a"}}));
   const BuildSteering& build = steering.build;
-  EXPECT_EQ(build.constraints, (Texts{"setuptools<81"}));
-  EXPECT_EQ(build.requirements.at("flash-attn"), (Texts{"ninja", "torch"}));
+  EXPECT_EQ(build.constraints, (Strings{"setuptools<81"}));
+  EXPECT_EQ(build.requirements.at("flash-attn"), (Strings{"ninja", "torch"}));
   EXPECT_EQ(build.env.all.at("MAX_JOBS"), "4");
   EXPECT_EQ(build.env.by_name.at("flash-attn").at("SKIP"), "TRUE");
-  EXPECT_EQ(build.config_settings.all.at("builddir"), (Texts{"b"}));
-  EXPECT_EQ(build.config_settings.by_name.at("numpy").at("setup-args"), (Texts{"-Da=b", "-Dc=d"}));
+  EXPECT_EQ(build.config_settings.all.at("builddir"), (Strings{"b"}));
+  EXPECT_EQ(build.config_settings.by_name.at("numpy").at("setup-args"),
+            (Strings{"-Da=b", "-Dc=d"}));
   EXPECT_TRUE(build.network);
 }
 
@@ -128,12 +129,12 @@ TEST(Steering, OwnWordsGoBeforeThoseOfFiles) {
                              "build: {constraints: [setuptools<70, wheel<1], env: {A: x, B: y}}\n")
                              .steering;
   add_steering(own, files);
-  EXPECT_EQ(own.overrides, (Texts{"attrs<3", "numpy<2"}));
+  EXPECT_EQ(own.overrides, (Strings{"attrs<3", "numpy<2"}));
   EXPECT_EQ(own.only_binary, (Names{"b"}));
   EXPECT_EQ(own.prerelease, "disallow");
   ASSERT_EQ(own.indexes.size(), 2U);
   EXPECT_EQ(own.indexes[1].packages, (Names{"jax"}));
-  EXPECT_EQ(own.build.constraints, (Texts{"setuptools<81", "wheel<1"}));
+  EXPECT_EQ(own.build.constraints, (Strings{"setuptools<81", "wheel<1"}));
   EXPECT_EQ(own.build.env.all, (std::map<std::string, std::string>{{"A", "own"}, {"B", "y"}}));
 }
 
@@ -201,7 +202,7 @@ TEST(LockSteering, DifferencesAreTold) {
   const Lock to = lock_steered_by(
       "overrides: [numpy<3]\nexclude: [a]\nindex: {torch: https://two.example/}\n"
       "build: {env: {m: {N: o}}, network: true}\n");
-  const Texts lines = lock_differences(from, to);
+  const Strings lines = lock_differences(from, to);
   const auto has = [&](std::string_view start) {
     return std::any_of(lines.begin(), lines.end(),
                        [&](const std::string& line) { return line.starts_with(start); });
