@@ -127,8 +127,9 @@ NamedRequirement named_requirement(const fs::path& folder, std::string_view text
     }
   }
   if (name.empty()) return named;
-  named.text = name + extras + " @ " + address->str();
-  if (!bare.marker.empty()) named.text += fmt::format(" ; {}", bare.marker);
+  std::string whole = name + extras + " @ " + address->str();
+  if (!bare.marker.empty()) whole += fmt::format(" ; {}", bare.marker);  // a view of `named.text`
+  named.text = std::move(whole);
   return named;
 }
 
