@@ -63,12 +63,28 @@ def key(root, file, arguments, outside, memory):
     return digest.hexdigest()
 
 
+def git_lines(root, *argv):
+    done = subprocess.run(["git", *argv], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.split("\n")
+
+
 def changed_since(root, commit):
     """Names of files that differ from the commit, not yet committed ones too."""
-    def run(*argv):
-        return subprocess.run(argv, cwd=root, capture_output=True, text=True, check=True).stdout
-    names = run("git", "diff", "--name-only", commit, "--")
-    return set((names + run("git", "ls-files", "-o", "--exclude-standard")).split("\n"))
+    return {*git_lines(root, "diff", "--name-only", commit, "--"),
+            *git_lines(root, "ls-files", "-o", "--exclude-standard")}
+
+
+def newest_first(root, commit, files):
+    """By their last change since the commit, or that of the header beside them."""
+    names = [*git_lines(root, "diff", "--name-only", "HEAD", "--"),
+             *git_lines(root, "ls-files", "-o", "--exclude-standard"),
+             *git_lines(root, "log", "--format=", "--name-only", f"{commit}..HEAD")]
+    age = {}
+    for place, name in enumerate(names):
+        age.setdefault(name, place)
+    def age_of(file):
+        return min(age.get(str(one), len(names)) for one in (file, file.with_suffix(".hpp")))
+    return sorted(files, key=lambda file: (age_of(file), str(file)))
 
 
 def among(files, changed):

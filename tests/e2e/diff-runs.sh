@@ -31,11 +31,12 @@ run() { # run ARGUMENT…: to its end, whatever that is, and until its record is
   "$MLENV" run "$@" >"$work/out" 2>"$work/err" || true
   wait_until 30 is_read
 }
-found() { # found ARGUMENT…: rules that `diff` names, but for what cannot matter
+found() { # found ARGUMENT…: rules that `diff` names, but for what cannot matter, and that a busy machine was slower
   local status=0
   "$MLENV" --json diff "$@" >"$work/diff.json" 2>"$work/err" || status=$?
   [ "$status" = 0 ] || [ "$status" = 3 ] || fail "diff $*: $(cat "$work/err")"
-  jq -r '[.findings[] | select(.weight != "incidental").rule] | join(" ")' "$work/diff.json"
+  jq -r '(.symptom // {} | tostring | contains("slower")) as $slower |
+    [.findings[] | select(.weight != "incidental").rule | select($slower and . == "outcome" | not)] | join(" ")' "$work/diff.json"
 }
 first() { found "$@" | cut -d' ' -f1; }
 
