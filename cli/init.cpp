@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/scratch_folder.hpp"
 #include "base/size_limits.hpp"
 #include "cli/answer_file.hpp"
 #include "cli/command_tree.hpp"
@@ -22,6 +23,7 @@
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/host_logins.hpp"
 #include "recipes/text.hpp"
+#include "runner/engine/container_contents.hpp"
 #include "runner/host_facts.hpp"
 
 namespace mlenv::cli {
@@ -131,6 +133,14 @@ void tell_of_others(const InitWords& options, const Ui& ui) {
                      found->lexically_normal().string()));
 }
 
+Draft draft_from(const InitWords& options) {
+  const fs::path folder = fs::path(options.recipe).parent_path();
+  const auto container = NamedContainer::parse(options.from);
+  if (!container) return convert(options.from, folder);
+  const ScratchFolder records;
+  return convert_container(read_container(*container, records.path()), folder);
+}
+
 int init_command(const InitWords& options, Ui& ui) {
   if (options.schema) {
     std::string text(recipe_schema());
@@ -140,7 +150,7 @@ int init_command(const InitWords& options, Ui& ui) {
   }
   check_place(options);
   Draft draft;
-  if (!options.from.empty()) draft = convert(options.from, fs::path(options.recipe).parent_path());
+  if (!options.from.empty()) draft = draft_from(options);
   take_name(options, draft);
   take_framework(options, draft);
   const HostFacts host = probe_host();
@@ -176,7 +186,8 @@ Action declare_init(CLI::App& app) {
   take_word_of(app.add_option("--from", options->from,
                               "convert a requirements file, environment.yml, Dockerfile, cog.yaml, "
                               "pyproject.toml, setup.py, Pipfile, pixi.toml, devcontainer.json, "
-                              "notebook, virtual environment, or the richest of a project's folder")
+                              "notebook, virtual environment, docker:NAME, podman:NAME, or the "
+                              "richest of a project's folder")
                    ->expected(0, 1)
                    ->default_str("."),
                WordKind::file);

@@ -158,7 +158,7 @@ Draft convert(const fs::path& path, const fs::path& folder) {
   if (fs::is_directory(path, unknown) && is_environment_folder(path)) {
     Conversion conversion{folder, path};
     conversion.draft.source = path.lexically_normal().string();
-    convert_environment_folder(path, conversion);
+    convert_environment_folder(path, conversion.draft.source, conversion);
     conversion.finish();
     return std::move(conversion.draft);
   }

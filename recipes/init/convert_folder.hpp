@@ -1,6 +1,8 @@
 #pragma once
 // A project's folder: the richest of the files in it that describe an environment.
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "recipes/init/converters.hpp"
 
@@ -16,6 +18,15 @@ void convert_beside(const fs::path& source, Conversion& to);
 
 /// A virtual environment, or one of conda's.
 bool is_environment_folder(const fs::path& folder);
-void convert_environment_folder(const fs::path& folder, Conversion& to);
+/// `shown` is its name in what is told.
+void convert_environment_folder(const fs::path& folder, const std::string& shown, Conversion& to);
+
+/// Where a Python has its packages, below a root.
+struct PythonPrefix {
+  fs::path prefix;           ///< relative to the root: `opt/venv`, `usr/local`
+  std::size_t packages = 0;  ///< recorded there
+};
+/// All below `root`, in the order of their names; Debian's own `usr/lib/python3` is none.
+std::vector<PythonPrefix> python_prefixes(const fs::path& root);
 
 }  // namespace mlenv

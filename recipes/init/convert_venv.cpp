@@ -25,10 +25,26 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return all;
 }
 
+/// `lib/python3.11/site-packages`, and what Debian's Python calls so; links lead to others of them.
+/// `lib/python3/site-packages` is that of mlenv's images, `lib/python3/dist-packages` Debian's own.
+std::vector<fs::path> package_folders(const fs::path& lib) {
+  std::vector<fs::path> all;
+  std::error_code unknown;
+  for (const fs::path& one : sorted_entries(lib)) {
+    const std::string name = one.filename().string();
+    if (!name.starts_with("python3") || fs::is_symlink(one, unknown)) continue;
+    for (const char* kind : {"site-packages", "dist-packages"}) {
+      if (name == "python3" && kind == std::string_view("dist-packages")) continue;
+      if (fs::is_directory(one / kind, unknown)) all.push_back(one / kind);
+    }
+  }
+  return all;
+}
+
 class EnvironmentFolder {
  public:
-  EnvironmentFolder(const fs::path& folder, Conversion& to)
-      : folder_(folder), place_{folder.lexically_normal().string(), 0}, to_(to) {}
+  EnvironmentFolder(const fs::path& folder, const std::string& shown, Conversion& to)
+      : folder_(folder), place_{shown, 0}, to_(to) {}
 
   void convert() {
     const bool conda = is_there("conda-meta");
@@ -43,16 +59,8 @@ class EnvironmentFolder {
     } else {
       python();
     }
-    for (const fs::path& lib : sorted_entries(folder_ / "lib")) {
-      if (!lib.filename().string().starts_with("python")) continue;
-      for (const fs::path& one : sorted_entries(lib / "site-packages")) {
-        const std::string name = one.filename().string();
-        if (name.ends_with(".dist-info")) installed(one, conda);
-        if (name.ends_with(".egg-link") || name.starts_with("__editable__")) {
-          to_.leave_out_with_others(place_, name.substr(0, name.find('.')),
-                                    "installed from a folder to be edited: write `NAME @ PATH`");
-        }
-      }
+    for (const fs::path& packages : package_folders(folder_ / "lib")) {
+      for (const fs::path& one : sorted_entries(packages)) entry(one, conda);
     }
   }
 
@@ -60,6 +68,15 @@ class EnvironmentFolder {
   bool is_there(const char* name) const {
     std::error_code unknown;
     return fs::exists(folder_ / name, unknown);
+  }
+
+  void entry(const fs::path& one, bool conda) {
+    const std::string name = one.filename().string();
+    if (name.ends_with(".dist-info")) installed(one, conda);
+    if (name.ends_with(".egg-link") || name.starts_with("__editable__")) {
+      to_.leave_out_with_others(place_, name.substr(0, name.find('.')),
+                                "installed from a folder to be edited: write `NAME @ PATH`");
+    }
   }
 
   void python() {
@@ -71,6 +88,10 @@ class EnvironmentFolder {
       if (equal == std::string_view::npos || (key != "version" && key != "version_info")) continue;
       const std::string_view value = trim(line.substr(equal + 1));
       return to_.python_version(place_, value.substr(0, value.find_first_not_of("0123456789.")));
+    }
+    for (const fs::path& packages : package_folders(folder_ / "lib")) {
+      const std::string release = packages.parent_path().filename().string().substr(6);
+      if (release != "3") return to_.python_version(place_, release);
     }
   }
 
@@ -132,8 +153,30 @@ bool is_environment_folder(const fs::path& folder) {
          fs::is_directory(folder / "conda-meta", unknown);
 }
 
-void convert_environment_folder(const fs::path& folder, Conversion& to) {
-  EnvironmentFolder(folder, to).convert();
+void convert_environment_folder(const fs::path& folder, const std::string& shown, Conversion& to) {
+  EnvironmentFolder(folder, shown, to).convert();
+}
+
+std::vector<PythonPrefix> python_prefixes(const fs::path& root) {
+  std::vector<PythonPrefix> all;
+  std::error_code unknown;
+  for (const auto& entry : fs::recursive_directory_iterator(root, unknown)) {
+    if (!entry.is_directory(unknown)) continue;
+    const fs::path& folder = entry.path();
+    const bool environment = is_environment_folder(folder);
+    const std::vector<fs::path> packages = package_folders(folder / "lib");
+    if (!environment && packages.empty()) continue;
+    PythonPrefix one{folder.lexically_relative(root)};
+    for (const fs::path& place : packages) {
+      for (const fs::path& record : sorted_entries(place)) {
+        if (record.extension() == ".dist-info") ++one.packages;
+      }
+    }
+    all.push_back(std::move(one));
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.prefix < b.prefix; });
+  return all;
 }
 
 }  // namespace mlenv
