@@ -1,6 +1,8 @@
 #include "recipes/init/listed_words.hpp"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
@@ -97,9 +99,7 @@ class Lists {
       const std::vector<ShellCommand> commands = shell_commands(inside, {});
       if (commands.empty()) return false;
       const ShellCommand& first = commands.front();
-      const std::string name = first.words.front() == "<" || !first.input.empty()
-                                   ? first.input
-                                   : file_among(first.words, file_);
+      const std::string name = first.input.empty() ? file_among(first.words, file_) : first.input;
       words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
       if (name.empty() || !put(words, at, name)) return false;
       commands_[i].words = std::move(words);

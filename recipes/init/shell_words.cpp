@@ -213,7 +213,8 @@ class Splitter {
     if (!command_.words.empty()) {
       command_.control = command_.control || grouped || is_among(kControl, command_.words.front());
     }
-    if (!command_.words.empty() || grouped) commands_.push_back(std::move(command_));
+    const bool redirects = !command_.input.empty() || !command_.simple;
+    if (!command_.words.empty() || grouped || redirects) commands_.push_back(std::move(command_));
     command_ = {};
   }
 
