@@ -10,10 +10,10 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 3> kDefaultIndex = {"PIP_INDEX_URL", "UV_INDEX_URL",
-                                                           "UV_DEFAULT_INDEX"};
-constexpr std::array<std::string_view, 3> kExtraIndex = {"PIP_EXTRA_INDEX_URL",
-                                                         "UV_EXTRA_INDEX_URL", "UV_INDEX"};
+constexpr std::array<std::string_view, 3> kDefaultIndexVariables = {"PIP_INDEX_URL", "UV_INDEX_URL",
+                                                                    "UV_DEFAULT_INDEX"};
+constexpr std::array<std::string_view, 3> kExtraIndexVariables = {"PIP_EXTRA_INDEX_URL",
+                                                                  "UV_EXTRA_INDEX_URL", "UV_INDEX"};
 
 }  // namespace
 
@@ -55,9 +55,9 @@ bool convert_variable(const SourcePlace& place, const DockerVariable& variable, 
     to.leave_out(place, shown, kUnknownVariable);
     return false;
   }
-  if (is_among(kDefaultIndex, name)) {
+  if (is_among(kDefaultIndexVariables, name)) {
     to.python_index(place, value, true);
-  } else if (is_among(kExtraIndex, name)) {
+  } else if (is_among(kExtraIndexVariables, name)) {
     for (const std::string_view url : split(value, ' ')) {
       if (!url.empty()) to.python_index(place, url, false);
     }

@@ -14,7 +14,7 @@
 namespace mlenv {
 namespace {
 
-using PipWords = std::span<const std::string>;
+using PipSpan = std::span<const std::string>;
 
 constexpr std::string_view kPipDoes = "not needed: mlenv does that itself";
 
@@ -32,14 +32,14 @@ enum class PipMeaning {
   of_a_file,  ///< counts in a requirements file alone
 };
 
-struct PipOption {
+struct PipWord {
   std::string_view name;
   PipMeaning meaning;
   bool valued = false;
   std::string_view key{};
 };
 
-constexpr std::array<PipOption, 74> kPipOptions = {
+constexpr std::array<PipWord, 74> kPipCommandWords = {
     {{"-r", PipMeaning::requirements, true},
      {"--requirement", PipMeaning::requirements, true},
      {"--requirements", PipMeaning::requirements, true},
@@ -125,8 +125,8 @@ constexpr std::array<std::string_view, 8> kNothingAtBegin = {"--disable-pip-vers
 /// Letters that stand alone, and together: `-Uq`.
 constexpr std::string_view kPipLetters = "Uqv";
 
-const PipOption* pip_option(std::string_view name) {
-  for (const PipOption& one : kPipOptions) {
+const PipWord* pip_option(std::string_view name) {
+  for (const PipWord& one : kPipCommandWords) {
     if (one.name == name) return &one;
   }
   return nullptr;
@@ -138,7 +138,7 @@ bool is_only_letters(std::string_view word) {
 }
 
 /// `pip install --upgrade pip setuptools wheel`
-bool installs_only_tools(PipWords words) {
+bool installs_only_tools(PipSpan words) {
   constexpr std::array<std::string_view, 12> kTools = {
       "pip",    "setuptools",           "wheel", "uv",         "poetry",    "pdm",
       "pipenv", "poetry-plugin-export", "hatch", "virtualenv", "pip-tools", "poetry-core"};
@@ -157,7 +157,7 @@ class PipCommand {
   PipCommand(const InstallCommand& command, const FindFile& file, Conversion& to)
       : command_(command), file_(file), to_(to) {}
 
-  void convert(PipWords words) {
+  void convert(PipSpan words) {
     while (!words.empty() && words.front().starts_with('-')) words = words.subspan(1);
     if (words.empty()) return leave_out(command_.text, kPipDoes);
     const std::string& verb = words.front();
@@ -186,14 +186,14 @@ class PipCommand {
   }
 
   /// `uv pip sync requirements.txt`
-  void sync(PipWords words) {
+  void sync(PipSpan words) {
     for (const std::string& word : words) {
       if (!word.starts_with('-')) requirements(word);
     }
   }
 
   /// How many words it took.
-  std::size_t word(PipWords words) {
+  std::size_t word(PipSpan words) {
     const std::string& first = words.front();
     if (!first.starts_with('-')) {
       package(first);
@@ -211,7 +211,7 @@ class PipCommand {
       value = first.substr(at + 1);
       name = {'-', first[at]};
     }
-    const PipOption* option = pip_option(name);
+    const PipWord* option = pip_option(name);
     if (option != nullptr && option->valued && value.empty() && words.size() > 1) {
       value = words[1];
       took = 2;
@@ -228,7 +228,7 @@ class PipCommand {
     return fmt::format("pip install {}{}{}", name, value.empty() ? "" : " ", value);
   }
 
-  void apply(const PipOption& option, const std::string& value) {
+  void apply(const PipWord& option, const std::string& value) {
     switch (option.meaning) {
       case PipMeaning::requirements:
         return this->requirements(value);
