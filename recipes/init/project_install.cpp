@@ -268,8 +268,7 @@ void convert_pinned_lock(const ConversionSource& source, const std::vector<std::
     }
     const std::string address = pinned_address(package);
     std::string text = name->text;
-    if (const TomlValue* extras = package.find("extras");
-        extras != nullptr && !extras->items.empty()) {
+    if (const TomlValue* own = package.find("extras"); own != nullptr && !own->items.empty()) {
       continue;  // PDM has the package itself in an entry of its own
     }
     text += address.empty() ? "==" + version->text : " @ " + address;
