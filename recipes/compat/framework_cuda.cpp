@@ -30,9 +30,30 @@ constexpr std::array<CudaBuilds, 7> kCudaBuilds = {{{"pytorch", "10", {1, 0}, {1
                                                     {"tensorflow", "12", {2, 15}, {kNewest, 0}},
                                                     {"jax", "11", {0, 0}, {0, 4}}}};
 
+/// Wheels for a Python, from `first` up to `last`.
+struct PythonBuilds {
+  std::string_view framework;
+  std::string_view python;
+  FrameworkRelease first;
+  FrameworkRelease last;
+};
+constexpr std::array<PythonBuilds, 12> kPythonBuilds = {
+    {{"pytorch", "3.8", {1, 4}, {2, 4}},
+     {"pytorch", "3.9", {1, 8}, {2, 8}},
+     {"pytorch", "3.10", {1, 11}, {kNewest, 0}},
+     {"pytorch", "3.11", {1, 13}, {kNewest, 0}},
+     {"pytorch", "3.12", {2, 2}, {kNewest, 0}},
+     {"pytorch", "3.13", {2, 5}, {kNewest, 0}},
+     {"tensorflow", "3.8", {2, 2}, {2, 13}},
+     {"tensorflow", "3.9", {2, 5}, {2, 20}},
+     {"tensorflow", "3.10", {2, 8}, {kNewest, 0}},
+     {"tensorflow", "3.11", {2, 12}, {kNewest, 0}},
+     {"tensorflow", "3.12", {2, 16}, {kNewest, 0}},
+     {"tensorflow", "3.13", {2, 20}, {kNewest, 0}}}};
+
 /// Whether a release with these two numbers is allowed.
 bool allows_release(std::string_view specifiers, int major, int minor) {
-  constexpr int kPatches = 6;
+  constexpr int kPatches = 40;  // jaxlib has many
   for (int patch = 0; patch < kPatches; ++patch) {
     if (version_satisfies(fmt::format("{}.{}.{}", major, minor, patch), specifiers)) return true;
   }
@@ -59,6 +80,16 @@ bool has_builds_for_cuda(std::string_view framework, std::string_view specifiers
                          std::string_view major) {
   for (const CudaBuilds& one : kCudaBuilds) {
     if (one.framework == framework && one.cuda == major) {
+      return allows_between(specifiers, one.first, one.last);
+    }
+  }
+  return true;
+}
+
+bool has_builds_for_python(std::string_view framework, std::string_view specifiers,
+                           std::string_view python) {
+  for (const PythonBuilds& one : kPythonBuilds) {
+    if (one.framework == framework && one.python == python) {
       return allows_between(specifiers, one.first, one.last);
     }
   }

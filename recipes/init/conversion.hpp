@@ -88,6 +88,7 @@ class Conversion {
   void finish_indexes();
   void finish_cuda();
   void finish_python();
+  void choose_python();
   bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
   void local_version(const SourcePlace& place, Requirement& requirement);

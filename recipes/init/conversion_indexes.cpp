@@ -219,8 +219,28 @@ void Conversion::finish_cuda() {
   }
 }
 
+/// The one that a pinned framework has wheels for, where nothing else says one: bookworm's, else
+/// the first of the others.
+void Conversion::choose_python() {
+  if (!draft.python.empty() || !draft.base.empty()) return;
+  const auto read = parse_requirement(draft.framework);
+  const auto* framework = std::get_if<Requirement>(&read);
+  if (framework == nullptr || framework->specifier.empty()) return;
+  constexpr std::array<std::string_view, 6> kInOrder = {"3.11", "3.12", "3.10",
+                                                        "3.9",  "3.8",  "3.13"};
+  for (const std::string_view python : kInOrder) {
+    if (!has_builds_for_python(framework->name, framework->specifier, python)) continue;
+    if (python == kInOrder.front()) return;  // the machine's may do as well
+    draft.python = python;
+    note({draft.source, 0}, draft.framework,
+         fmt::format("it has wheels for Python {}, and none for newer ones", python));
+    return;
+  }
+}
+
 /// A Python that was installed beside the distribution's own: the release that has it.
 void Conversion::finish_python() {
+  choose_python();
   const std::string_view own = python_of_base(draft.base);
   if (draft.python.empty() || own.empty() || own == draft.python) return;
   const std::string other = base_with_python(draft.python);
