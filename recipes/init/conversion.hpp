@@ -113,7 +113,8 @@ class Conversion {
   std::vector<Index> extra_indexes_;
   std::vector<Index> torch_indexes_;  ///< of builds, in place of a file's default one
   std::vector<PlacedCommand> commands_;
-  Index cuda_;  ///< where `cuda` comes from, and as written
+  std::optional<SourcePlace> beside_for_cpu_;  ///< an index of such builds
+  Index cuda_;                                 ///< where `cuda` comes from, and as written
   std::vector<Step> steps_;
   std::set<fs::path> read_;
   bool later_wins_ = false;

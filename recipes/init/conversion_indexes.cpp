@@ -94,7 +94,10 @@ bool Conversion::says_builds(const SourcePlace& place, std::string_view url) {
 }
 
 void Conversion::python_index(const SourcePlace& place, std::string_view url, bool is_default) {
-  const bool builds = says_builds(place, url);
+  // What stands beside the default index says less than what asks for CUDA by name.
+  const bool weak = !is_default && builds_of_url(url) == "cpu";
+  if (weak) beside_for_cpu_ = place;
+  const bool builds = !weak && says_builds(place, url);
   if (!usable_index(place, url)) return;
   if (!is_default) {
     extra_indexes_.push_back({place, std::string(url)});
@@ -198,6 +201,7 @@ void Conversion::finish_indexes() {
 /// What no build of the framework is for would have no lock: it was an image's, which wheels do not
 /// need.
 void Conversion::finish_cuda() {
+  if (draft.cuda.empty() && beside_for_cpu_) cuda_release(*beside_for_cpu_, "cpu");
   if (draft.cuda.empty()) return;
   const bool used =
       !draft.framework.empty() || !draft.packages.empty() || !draft.requirements.empty();

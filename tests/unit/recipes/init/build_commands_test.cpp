@@ -69,6 +69,8 @@ TEST_F(BuildCommandsTest, AnIndexOfOneCommandIsThatOfItsPackages) {
   EXPECT_EQ(draft.cuda, "11");
   EXPECT_TRUE(draft.index.empty());
   EXPECT_TRUE(tells(draft, "cu118"));
+  put("requirements.txt", "--extra-index-url " + wheels + "cpu\njax[cuda12]\n");
+  EXPECT_EQ(of("requirements.txt").cuda, "12");
 }
 
 TEST_F(BuildCommandsTest, AMirrorIsEverybodysAndAnOwnIndexIsNot) {
