@@ -9,9 +9,12 @@
 namespace mlenv {
 namespace {
 
+constexpr int kPatches = 40;  // JAX has many
+
 struct FrameworkRelease {
   int major = 0;
   int minor = 0;
+  int patch = kPatches;  ///< of a last one
 };
 
 /// Builds for a CUDA major version, from `first` up to `last`.
@@ -28,7 +31,7 @@ constexpr std::array<CudaBuilds, 7> kCudaBuilds = {{{"pytorch", "10", {1, 0}, {1
                                                     {"pytorch", "13", {2, 9}, {kNewest, 0}},
                                                     {"tensorflow", "11", {2, 4}, {2, 14}},
                                                     {"tensorflow", "12", {2, 15}, {kNewest, 0}},
-                                                    {"jax", "11", {0, 0}, {0, 4}}}};
+                                                    {"jax", "11", {0, 0}, {0, 4, 25}}}};
 
 /// Wheels for a Python, from `first` up to `last`.
 struct PythonBuilds {
@@ -52,9 +55,8 @@ constexpr std::array<PythonBuilds, 12> kPythonBuilds = {
      {"tensorflow", "3.13", {2, 20}, {kNewest, 0}}}};
 
 /// Whether a release with these two numbers is allowed.
-bool allows_release(std::string_view specifiers, int major, int minor) {
-  constexpr int kPatches = 40;  // jaxlib has many
-  for (int patch = 0; patch < kPatches; ++patch) {
+bool allows_release(std::string_view specifiers, int major, int minor, int last = kPatches) {
+  for (int patch = 0; patch <= last; ++patch) {
     if (version_satisfies(fmt::format("{}.{}.{}", major, minor, patch), specifiers)) return true;
   }
   return false;
@@ -68,7 +70,8 @@ bool allows_between(std::string_view specifiers, FrameworkRelease first, Framewo
     const int begin = major == first.major ? first.minor : 0;
     const int end = major == last.major ? last.minor : kMinors;
     for (int minor = begin; minor <= end; ++minor) {
-      if (allows_release(specifiers, major, minor)) return true;
+      const bool newest = major == last.major && minor == last.minor;
+      if (allows_release(specifiers, major, minor, newest ? last.patch : kPatches)) return true;
     }
   }
   return false;
