@@ -9,12 +9,12 @@
 namespace mlenv {
 namespace {
 
-constexpr int kPatches = 40;  // JAX has many
+constexpr int kMostPatches = 40;  // JAX has many
 
 struct FrameworkRelease {
   int major = 0;
   int minor = 0;
-  int patch = kPatches;  ///< of a last one
+  int patch = kMostPatches;  ///< of a last one
 };
 
 /// Builds for a CUDA major version, from `first` up to `last`.
@@ -55,7 +55,7 @@ constexpr std::array<PythonBuilds, 12> kPythonBuilds = {
      {"tensorflow", "3.13", {2, 20}, {kNewest, 0}}}};
 
 /// Whether a release with these two numbers is allowed.
-bool allows_release(std::string_view specifiers, int major, int minor, int last = kPatches) {
+bool allows_release(std::string_view specifiers, int major, int minor, int last = kMostPatches) {
   for (int patch = 0; patch <= last; ++patch) {
     if (version_satisfies(fmt::format("{}.{}.{}", major, minor, patch), specifiers)) return true;
   }
@@ -71,7 +71,7 @@ bool allows_between(std::string_view specifiers, FrameworkRelease first, Framewo
     const int end = major == last.major ? last.minor : kMinors;
     for (int minor = begin; minor <= end; ++minor) {
       const bool newest = major == last.major && minor == last.minor;
-      if (allows_release(specifiers, major, minor, newest ? last.patch : kPatches)) return true;
+      if (allows_release(specifiers, major, minor, newest ? last.patch : kMostPatches)) return true;
     }
   }
   return false;
