@@ -67,6 +67,10 @@ std::string_view format_name(SourceFormat format) {
       return "a development container";
     case SourceFormat::notebook:
       return "a notebook";
+    case SourceFormat::space:
+      return "a Space";
+    case SourceFormat::beside:
+      return "a folder of Binder's";
   }
   return "";
 }
@@ -89,6 +93,7 @@ std::optional<SourceFormat> format_of(const fs::path& path) {
   if (name == "pixi.toml") return SourceFormat::pixi;
   if (name.ends_with("devcontainer.json")) return SourceFormat::devcontainer;
   if (ending == ".ipynb") return SourceFormat::notebook;
+  if (name == "readme.md") return SourceFormat::space;
   if (ending == ".yaml" || ending == ".yml") return SourceFormat::conda;
   if (ending == ".txt" || ending == ".in") return SourceFormat::requirements;
   return std::nullopt;
@@ -140,6 +145,12 @@ void convert_source(SourceFormat format, const ConversionSource& source, Convers
       return convert_devcontainer(source, to);
     case SourceFormat::notebook:
       return convert_notebook(source, to);
+    case SourceFormat::beside:
+      return;
+    case SourceFormat::space:
+      if (is_space_readme(source.text)) return;
+      throw not_readable(source.path, "tells of no Space that Python runs")
+          .hint("name the file that lists what the project needs, or the project's folder");
   }
 }
 
@@ -164,7 +175,9 @@ Draft convert(const fs::path& path, const fs::path& folder) {
   }
   const bool project = fs::is_directory(path, unknown);
   const fs::path file = project ? source_in(path).lexically_normal() : path;
-  const std::optional<SourceFormat> format = format_of(file);
+  const std::string name = file.filename().string();
+  const bool beside = project && (name == "apt.txt" || name == "postBuild");
+  const std::optional<SourceFormat> format = beside ? SourceFormat::beside : format_of(file);
   if (!format) {
     throw usage_error("unknown-format", "`{}` has the name of no format that mlenv converts",
                       path.string())
@@ -177,7 +190,7 @@ Draft convert(const fs::path& path, const fs::path& folder) {
   const ConversionSource source = read_source(file, conversion);
   conversion.draft.source = source.shown;
   convert_source(*format, source, conversion);
-  if (project) convert_beside(file, conversion);
+  if (project || *format == SourceFormat::space) convert_beside(file, conversion);
   conversion.finish();
   return std::move(conversion.draft);
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "recipes/init/build_commands.hpp"
+#include "recipes/init/compose_service.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/json_source.hpp"
 #include "recipes/text.hpp"
@@ -53,11 +54,15 @@ class Devcontainer {
       } else if (key == "build" && value.is_object()) {
         std::string name = json_text(value, "dockerfile");
         if (name.empty()) name = json_text(value, "dockerFile");
-        dockerfile(name.empty() ? "Dockerfile" : name);
+        if (!name.empty()) dockerfile(name, value);
       } else if (key == "dockerFile" && value.is_string()) {
-        dockerfile(value.get<std::string>());
+        dockerfile(value.get<std::string>(), root);
       } else if (key == "features" && value.is_object()) {
         features(value);
+      } else if (key == "dockerComposeFile") {
+        compose(value, json_text(root, "service"));
+      } else if (key == "context" || key == "args" || key == "service") {
+        continue;  // of the Dockerfile, of Compose's
       } else if (key == "postCreateCommand" || key == "onCreateCommand" ||
                  key == "updateContentCommand") {
         command(value);
@@ -82,13 +87,31 @@ class Devcontainer {
     }
   }
 
-  void dockerfile(const std::string& name) {
+  /// `build` holds `context` and `args`.
+  void dockerfile(const std::string& name, const nlohmann::json& build) {
     const fs::path path = source_.path.parent_path() / name;
     std::error_code unknown;
     if (!fs::is_regular_file(path, unknown)) {
       return to_.leave_out(place_, "dockerfile: " + name, "there is no such file here");
     }
-    convert_dockerfile(read_source(path, to_), to_);
+    DockerBuild how;
+    const std::string context = json_text(build, "context");
+    if (!context.empty()) how.context = (source_.path.parent_path() / context).lexically_normal();
+    if (const auto args = build.find("args"); args != build.end() && args->is_object()) {
+      for (const auto& [key, value] : args->items()) {
+        if (value.is_string()) how.args[key] = value.get<std::string>();
+      }
+    }
+    convert_dockerfile(read_source(path, to_), to_, how);
+  }
+
+  /// Of several files the first has the service; those behind it change its runs.
+  void compose(const nlohmann::json& files, const std::string& service) {
+    const bool list = files.is_array() && !files.empty() && files.front().is_string();
+    const std::string name = list                ? files.front().get<std::string>()
+                             : files.is_string() ? files.get<std::string>()
+                                                 : "";
+    convert_compose_service(place_, source_.path.parent_path() / name, service, to_);
   }
 
   void features(const nlohmann::json& all) {
@@ -104,6 +127,13 @@ class Devcontainer {
       } else if (name.ends_with("/node")) {
         to_.system_package(place_, "nodejs");
         to_.system_package(place_, "npm");
+      } else if (name.ends_with("/rust")) {
+        to_.system_package(place_, "rustc");
+        to_.system_package(place_, "cargo");
+      } else if (name.ends_with("/java")) {
+        to_.system_package(place_, "default-jdk-headless");
+      } else if (name.ends_with("/go")) {
+        to_.system_package(place_, "golang-go");
       } else if (name.ends_with("/nvidia-cuda")) {
         if (!version.empty() && is_digit(version.front())) to_.cuda_release(place_, version);
       } else {
@@ -133,6 +163,7 @@ class Devcontainer {
       if (fs::is_regular_file(path, unknown)) return path;
       return std::nullopt;
     };
+    to_.set_later_wins();
     BuildCommands commands{place_, text, {}, {}, {}, {}, {}};
     commands.obstacle = "it runs in the container with the project mounted: `mlenv run` starts it";
     convert_commands(commands, find, to_);

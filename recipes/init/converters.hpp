@@ -2,6 +2,7 @@
 // One function for each format: `text` is that of `path`, called `shown` in what is left out. They
 // throw `source-invalid` (usage), with places, for text that is not of the format.
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,7 +24,13 @@ struct ConversionSource {
 ConversionSource read_source(const fs::path& path, const Conversion& to);
 
 void convert_conda(const ConversionSource& source, Conversion& to);
-void convert_dockerfile(const ConversionSource& source, Conversion& to);
+/// How a Dockerfile is built, where another file says so.
+struct DockerBuild {
+  fs::path context{};                         ///< empty: the Dockerfile's folder
+  std::map<std::string, std::string> args{};  ///< in place of what ARG says
+};
+void convert_dockerfile(const ConversionSource& source, Conversion& to,
+                        const DockerBuild& build = {});
 void convert_cog(const ConversionSource& source, Conversion& to);
 void convert_pyproject(const ConversionSource& source, Conversion& to);
 void convert_setup(const ConversionSource& source, Conversion& to);  ///< setup.py, setup.cfg
@@ -48,6 +55,7 @@ struct InstallCommand {
   std::string text;
   std::string folder{};             ///< in the image, where it is started
   std::span<const Clone> clones{};  ///< made before it
+  bool foreign = false;             ///< another maker's archive was added before it
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
 /// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.

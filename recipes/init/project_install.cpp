@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -38,9 +39,9 @@ bool is_there(const fs::path& path) {
 
 class Installer {
  public:
-  Installer(const SourcePlace& place, const std::string& text, const ProjectInstall& install,
+  Installer(const SourcePlace& place, const std::string& text, ProjectInstall install,
             Conversion& to)
-      : place_(place), text_(text), install_(install), to_(to) {}
+      : place_(place), text_(text), install_(std::move(install)), to_(to) {}
 
   void run() {
     const fs::path folder = install_.folder.empty() ? "." : install_.folder;
@@ -53,6 +54,7 @@ class Installer {
                              read_small_file(folder / "pyproject.toml", size_limit::kPyproject),
                              "source-invalid",
                              {}});
+    name_all_extras();
     constexpr std::array<std::string_view, 3> kLocks = {"uv.lock", "poetry.lock", "pdm.lock"};
     const auto tool = static_cast<std::size_t>(install_.tool);
     first_of({std::string(kLocks.at(tool)), "pyproject.toml"}, folder);
@@ -72,6 +74,16 @@ class Installer {
       if (is_there(found_)) return true;
     }
     return false;
+  }
+
+  /// `*` of `--all-extras` as their names.
+  void name_all_extras() {
+    if (install_.extras != std::vector<std::string>{"*"}) return;
+    install_.extras.clear();
+    const TomlValue* all = at({"project", "optional-dependencies"});
+    if (all == nullptr) all = at({"tool", "poetry", "extras"});
+    if (all == nullptr) return;
+    for (const auto& [name, packages] : all->members) install_.extras.push_back(name);
   }
 
   void gone(std::string_view name) {
@@ -110,7 +122,7 @@ class Installer {
     }
     std::vector<std::string> groups = {"main", "default"};
     groups.insert(groups.end(), install_.groups.begin(), install_.groups.end());
-    convert_pinned_lock(source, groups, to_);
+    convert_pinned_lock(source, groups, to_, install_.extras);
   }
 
   const TomlValue* at(std::initializer_list<const char*> keys) const {
@@ -150,7 +162,7 @@ class Installer {
 
   const SourcePlace& place_;
   const std::string& text_;
-  const ProjectInstall& install_;
+  ProjectInstall install_;
   Conversion& to_;
   fs::path found_;
   TomlValue pyproject_;
@@ -180,14 +192,45 @@ bool is_of_groups(const TomlValue& package, const std::vector<std::string>& grou
   const auto wanted = [&](const std::string& one) {
     return std::find(groups.begin(), groups.end(), one) != groups.end();
   };
-  if (const TomlValue* optional = package.find("optional");
-      optional != nullptr && optional->boolean) {
-    return false;
-  }
   if (const TomlValue* category = package.find("category")) return wanted(category->text);
   const TomlValue* all = package.find("groups");
   return all == nullptr || std::any_of(all->items.begin(), all->items.end(),
                                        [&](const TomlValue& one) { return wanted(one.text); });
+}
+
+bool is_optional(const TomlValue& package) {
+  const TomlValue* optional = package.find("optional");
+  return optional != nullptr && optional->boolean;
+}
+
+/// What extras of the project bring in, by Poetry's lock: the packages that they name, and what
+/// these need.
+std::set<std::string> packages_of_extras(const TomlValue& root,
+                                         const std::vector<std::string>& extras) {
+  std::set<std::string> wanted;
+  const TomlValue* all = root.find("extras");
+  if (all == nullptr || extras.empty()) return wanted;
+  std::vector<std::string> open;
+  for (const auto& [name, packages] : all->members) {
+    const bool asked = std::any_of(extras.begin(), extras.end(), [&](const std::string& one) {
+      return normalise_wheel_name(one) == normalise_wheel_name(name);
+    });
+    for (const TomlValue& one : packages.items) {
+      if (asked) open.push_back(one.text.substr(0, one.text.find_first_of(" [(<>=~!")));
+    }
+  }
+  while (!open.empty()) {
+    const std::string name = normalise_wheel_name(open.back());
+    open.pop_back();
+    if (!wanted.insert(name).second) continue;
+    for (const TomlValue& package : root.find("package")->items) {
+      const TomlValue* own = package.find("name");
+      const TomlValue* needs = package.find("dependencies");
+      if (own == nullptr || needs == nullptr || normalise_wheel_name(own->text) != name) continue;
+      for (const auto& [dependency, bound] : needs->members) open.push_back(dependency);
+    }
+  }
+  return wanted;
 }
 
 }  // namespace
@@ -205,31 +248,36 @@ void install_project(const SourcePlace& place, const std::string& text,
 }
 
 void convert_pinned_lock(const ConversionSource& source, const std::vector<std::string>& groups,
-                         Conversion& to) {
+                         Conversion& to, const std::vector<std::string>& extras) {
   const TomlValue root = parse_toml({source.path, source.text, "source-invalid", {}});
   const TomlValue* packages = root.find("package");
   if (packages == nullptr) {
     return to.leave_out({source.shown, 1}, source.shown, "it holds no `[[package]]`");
   }
+  const std::set<std::string> of_extras = packages_of_extras(root, extras);
   for (const TomlValue& package : packages->items) {
     const TomlValue* name = package.find("name");
     const TomlValue* version = package.find("version");
     if (name == nullptr || version == nullptr) continue;
     const SourcePlace place{source.shown, package.line};
-    if (!is_of_groups(package, groups)) {
+    const bool wanted = is_optional(package) ? of_extras.contains(normalise_wheel_name(name->text))
+                                             : is_of_groups(package, groups);
+    if (!wanted) {
       to.leave_out_with_others(place, name->text, "packages of groups that are not asked for");
       continue;
     }
     const std::string address = pinned_address(package);
     std::string text = name->text;
-    if (const TomlValue* extras = package.find("extras");
-        extras != nullptr && !extras->items.empty()) {
+    if (const TomlValue* own = package.find("extras"); own != nullptr && !own->items.empty()) {
       continue;  // PDM has the package itself in an entry of its own
     }
     text += address.empty() ? "==" + version->text : " @ " + address;
     for (const char* key : {"markers", "marker"}) {
       const TomlValue* marker = package.find(key);
-      if (marker != nullptr && marker->kind == TomlKind::text) text += " ; " + marker->text;
+      // Which extras ask for it is decided.
+      if (marker != nullptr && marker->kind == TomlKind::text && !says(marker->text, "extra ==")) {
+        text += " ; " + marker->text;
+      }
     }
     to.python_package(place, text);
   }

@@ -11,9 +11,9 @@ namespace mlenv {
 struct ProjectInstall {
   enum class Tool { uv, poetry, pdm, pipenv };
   Tool tool = Tool::uv;
-  fs::path folder;     ///< of the project, on this machine
-  bool itself = true;  ///< not `--no-root`, `--no-install-project`
-  std::vector<std::string> extras{};
+  fs::path folder;                    ///< of the project, on this machine
+  bool itself = true;                 ///< not `--no-root`, `--no-install-project`
+  std::vector<std::string> extras{};  ///< `*` alone: all of them
   std::vector<std::string> groups{};  ///< beside those of the program itself
 };
 
@@ -24,9 +24,9 @@ void install_project(const SourcePlace& place, const std::string& text,
 /// A file that `requirements` names as it is: pylock.toml.
 void name_requirements(const ConversionSource& source, Conversion& to);
 
-/// poetry.lock and pdm.lock: every package of the groups, in its version.
+/// poetry.lock and pdm.lock: every package of the groups and of Poetry's `extras`, in its version.
 void convert_pinned_lock(const ConversionSource& source, const std::vector<std::string>& groups,
-                         Conversion& to);
+                         Conversion& to, const std::vector<std::string>& extras = {});
 /// Pipfile, and Pipfile.lock: of the latter the versions.
 void convert_pipfile(const ConversionSource& source, Conversion& to);
 void convert_pipfile_lock(const ConversionSource& source, Conversion& to);
