@@ -57,8 +57,8 @@ std::size_t place_without_logins(std::string_view line, std::size_t at) {
 
 /// The line and a caret below it. Nothing where the line is blank or no clean text.
 std::string excerpt(std::string_view line, int column) {
-  const bool printable = utf8_fault(line) == std::string_view::npos && !has_control(line, "\t");
-  if (trim(line).empty() || !printable) return {};
+  const bool is_clean = utf8_fault(line) == std::string_view::npos && !has_control(line, "\t");
+  if (trim(line).empty() || !is_clean) return {};
   const std::string public_line = without_logins(line);
   const std::vector<std::string_view> all = characters_of(public_line);
   const std::size_t at = std::min(
