@@ -97,12 +97,11 @@ void say_what_does_not_count(Ui& ui, const Recipe& recipe) {
     if (!one.key.empty()) keys.insert('`' + one.key + '`');
   }
   if (words.empty()) return;
-  ui.say(fmt::format("note: of this machine's settings {} {} not count, as a lock is the same "
-                     "everywhere{}",
-                     join(words, ", "), words.size() == 1 ? "does" : "do",
-                     keys.empty() ? ""
-                                  : ": the recipe says it with " +
-                                        join({keys.begin(), keys.end()}, ", ")));
+  ui.say(fmt::format(
+      "note: of this machine's settings {} {} not count, as a lock is the same "
+      "everywhere{}",
+      join(words, ", "), words.size() == 1 ? "does" : "do",
+      keys.empty() ? "" : ": the recipe says it with " + join({keys.begin(), keys.end()}, ", ")));
 }
 
 }  // namespace

@@ -69,10 +69,11 @@ void refuse_left_out(const Recipe& recipe) {
     const std::string name = package_of_requirement(place.text);
     if (!recipe.listed.steering.exclude.contains(name)) return;
     refused = true;
-    mistakes.add(place.line, place.column,
-                 fmt::format("`{}` is asked for here, and a file under `requirements` leaves it out "
-                             "(`exclude-dependencies`, or `excludes` of a uv.lock)",
-                             name));
+    mistakes.add(
+        place.line, place.column,
+        fmt::format("`{}` is asked for here, and a file under `requirements` leaves it out "
+                    "(`exclude-dependencies`, or `excludes` of a uv.lock)",
+                    name));
   };
   if (recipe.framework) look(*recipe.framework);
   for (const Placed& package : recipe.packages) look(package);

@@ -73,14 +73,15 @@ class PackageImporter {
     for (const std::string& name : package.imports) {
       const auto used = std::chrono::ceil<std::chrono::seconds>(TrialClock::now() - start);
       if (used >= kPackageLimit) {
-        add(package, name, {fmt::format("not tried: the package's imports before it took {} s",
-                                        used.count()), {}}, trial);
+        add(package, name,
+            {fmt::format("not tried: the package's imports before it took {} s", used.count()), {}},
+            trial);
         break;
       }
       const TemporaryFolder folder{scratch_, "import-"};
-      const ImportOutcome outcome =
-          import_once(name, tree_.stacked(folder.path()), env_,
-                      std::min(kImportLimit, std::max(kPackageLimit - used, std::chrono::seconds{1})));
+      const ImportOutcome outcome = import_once(
+          name, tree_.stacked(folder.path()), env_,
+          std::min(kImportLimit, std::max(kPackageLimit - used, std::chrono::seconds{1})));
       if (outcome.error.empty()) {
         ++trial.imported;
       } else {
@@ -93,8 +94,8 @@ class PackageImporter {
  private:
   static void add(const ImportablePackage& package, const std::string& name,
                   const ImportOutcome& outcome, PackageTrial& trial) {
-    FailedImport one{printable(package.name), printable(package.version), name, outcome.error,
-                     {}, outcome.module};
+    FailedImport one{printable(package.name), printable(package.version), name, outcome.error, {},
+                     outcome.module};
     find_cause(one);
     trial.failed.push_back(std::move(one));
   }
@@ -106,9 +107,10 @@ class PackageImporter {
 };
 
 [[noreturn]] void throw_out_of_time(const ImportTrial& trial, std::size_t skipped) {
-  Error error = failure("imports-failed", "the imports of the image's Python packages took too long")
-                    .because(fmt::format("they had half an hour, after which {} had not begun",
-                                         counted(skipped, "package")));
+  Error error =
+      failure("imports-failed", "the imports of the image's Python packages took too long")
+          .because(fmt::format("they had half an hour, after which {} had not begun",
+                               counted(skipped, "package")));
   for (const FailedImport& one : trial.failed) {
     if (one.error.starts_with("no end")) {
       error.because(fmt::format("`import {}` ({}): {}", one.import, one.package, one.error));

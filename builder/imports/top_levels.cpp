@@ -20,7 +20,7 @@ constexpr std::string_view kInfoEnding = ".dist-info";
 constexpr std::size_t kMostImports = 64;
 constexpr std::size_t kDeepestPackage = 3;
 constexpr std::array<std::string_view, 13> kPartsOfProject = {
-    "setup", "conftest", "test",       "tests",     "testing", "docs", "doc",
+    "setup",   "conftest", "test",      "tests",      "testing", "docs", "doc",
     "example", "examples", "benchmark", "benchmarks", "scripts", "tools"};
 
 bool is_identifier(std::string_view text) {
@@ -105,7 +105,8 @@ std::vector<ImportablePackage> importable_packages(LayerStack& image,
       const std::string_view stem = folder.substr(0, folder.size() - kInfoEnding.size());
       const std::size_t dash = std::min(stem.find('-'), stem.size());
       ImportablePackage one{normalise_wheel_name(stem.substr(0, dash)),
-                            std::string(stem.substr(std::min(dash + 1, stem.size()))), {}};
+                            std::string(stem.substr(std::min(dash + 1, stem.size()))),
+                            {}};
       one.imports = top_levels(read_small_file(record->path, size_limit::kWheelRecord));
       const auto ranked = rank.find(one.name);
       const std::size_t place = ranked == rank.end() ? rank.size() : ranked->second;

@@ -21,11 +21,11 @@ constexpr std::size_t kLongestCall = 200;
 constexpr std::array<std::string_view, 6> kLoaders = {"cdll",         "pydll",  "loadlibrary",
                                                       "load_library", "dlopen", "find_library"};
 constexpr std::array<std::string_view, 13> kOtherSystems = {
-    "win32", "darwin", "'nt'",  "\"nt\"", "Windows", "Darwin", "cygwin",
+    "win32", "darwin", "'nt'",   "\"nt\"", "Windows", "Darwin", "cygwin",
     "macos", "MACOS",  "is_win", "IS_WIN", "WINDOWS", "iswin"};
 constexpr std::array<std::string_view, 5> kOtherTests = {"linux", "Linux", "!=", " not ", "posix"};
 /// Words of a call that finds a file beside the module.
-constexpr std::array<std::string_view, 6> kBesideModule = {"join",   "dirname", "__file__",
+constexpr std::array<std::string_view, 6> kBesideModule = {"join", "dirname",  "__file__",
                                                            "Path", "joinpath", "resources"};
 
 template <std::size_t N>
@@ -59,8 +59,8 @@ bool is_library_name(std::string_view text) {
 struct Token {
   enum class Kind { end, name, text, sign, line_end };
   Kind kind = Kind::end;
-  std::string_view words;   ///< of a text its content
-  bool is_plain = true;     ///< of a text: no f-string
+  std::string_view words;  ///< of a text its content
+  bool is_plain = true;    ///< of a text: no f-string
   std::size_t start = 0;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// Frameworks that make kernels while they run (XLA in TensorFlow and JAX): a GPU that their compiler
-// does not know is of no use to them, whatever PTX their own libraries hold. Rows as public reports
-// and changes have them, read in November 2026 (runtime_compilers.cpp names each).
+// Frameworks that make kernels while they run (XLA in TensorFlow and JAX): a GPU that their
+// compiler does not know is of no use to them, whatever PTX their own libraries hold. Rows as
+// public reports and changes have them, read in November 2026 (runtime_compilers.cpp names each).
 #include <optional>
 #include <string_view>
 

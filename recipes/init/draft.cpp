@@ -107,8 +107,8 @@ bool is_plain_base(std::string_view text) {
 }
 
 void write_step(Writer& writer, const DraftStep& step) {
-  const bool lines = step.command.find('\n') != std::string::npos &&
-                     printable_lines(step.command) == step.command;
+  const bool lines =
+      step.command.find('\n') != std::string::npos && printable_lines(step.command) == step.command;
   const bool alone = !step.network && step.secrets.empty();
   if (!lines && alone) {
     writer.text += fmt::format("  - {}\n", draft_scalar(step.command));

@@ -126,8 +126,7 @@ void learn_digest(PylockWheel& wheel, Http& http, const fs::path& cache, Progres
   const fs::path folder = fs::absolute(cache) / "page-wheels";
   make_own_folders(folder);
   sweep_pages(folder);
-  const fs::path record =
-      folder / (Digest::of("mlenv.page-wheel/1\n" + wheel.url).hex() + ".json");
+  const fs::path record = folder / (Digest::of("mlenv.page-wheel/1\n" + wheel.url).hex() + ".json");
   FetchedWheel now = told_by_server(http, wheel.url);
   const auto before = read_fetched(record);
   if (before && take_kept(*before, now, folder, record, wheel)) return;

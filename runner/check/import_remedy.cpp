@@ -57,6 +57,8 @@ constexpr auto kKnownComplaints = std::to_array<RemedyName>({
     {"Unable to find dmtx shared library", "libdmtx0b"},
     {"Couldn't find the FluidSynth library", "libfluidsynth3"},
     {"No module named 'tkinter'", "python3-tk"},
+    {"No module named 'distutils", "python3-distutils"},
+    {"No module named 'lib2to3", "python3-lib2to3"},
 });
 
 template <std::size_t N>

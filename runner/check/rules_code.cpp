@@ -150,18 +150,18 @@ void no_device_code(Case& here) {
 void xla_too_old(Case& here) {
   const auto gap = gap_of(here);
   if (!gap) return;
-  here.find("xla-too-old",
-            {fmt::format("a {} whose compiler knows {}", gap->framework->name, gap->gpu_name),
-             fmt::format("{} {}, on {}", gap->framework->name, gap->framework->version,
-                         shown(*gap->gpu)),
-             fmt::format("image frameworks; host gpus; {}", gap->known.source),
-             gap->known.first.empty()
-                 ? fmt::format("take a build of it that holds code for {} (NVIDIA's images do), or "
-                               "another GPU; no wheel that mlenv knows will do",
-                               gap->gpu_name)
-                 : fmt::format("take {} {} or newer (`framework: {}>={}` in a recipe)",
-                               gap->framework->name, gap->known.first, gap->framework->name,
-                               gap->known.first)});
+  here.find(
+      "xla-too-old",
+      {fmt::format("a {} whose compiler knows {}", gap->framework->name, gap->gpu_name),
+       fmt::format("{} {}, on {}", gap->framework->name, gap->framework->version, shown(*gap->gpu)),
+       fmt::format("image frameworks; host gpus; {}", gap->known.source),
+       gap->known.first.empty()
+           ? fmt::format("take a build of it that holds code for {} (NVIDIA's images do), or "
+                         "another GPU; no wheel that mlenv knows will do",
+                         gap->gpu_name)
+           : fmt::format("take {} {} or newer (`framework: {}>={}` in a recipe)",
+                         gap->framework->name, gap->known.first, gap->framework->name,
+                         gap->known.first)});
 }
 
 void ptx_only(Case& here) {

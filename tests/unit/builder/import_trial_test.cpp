@@ -34,8 +34,9 @@ TEST(ImportTrial, WhatPythonSaysIsOneHarmlessBoundedLine) {
   EXPECT_EQ(outcome.module, "yaml");
   EXPECT_EQ(judged_import({failed_answer("E: \x1b[2J\n", ""), false, {}}, kLimit).error,
             "E: \\x1b[2J\\n");
-  EXPECT_LT(judged_import({failed_answer(std::string(9000, 'x'), ""), false, {}}, kLimit).error.size(),
-            400U);
+  EXPECT_LT(
+      judged_import({failed_answer(std::string(9000, 'x'), ""), false, {}}, kLimit).error.size(),
+      400U);
 }
 
 TEST(ImportTrial, TheLibraryThatAMessageNamesIsFound) {
@@ -51,8 +52,9 @@ TEST(ImportTrial, NamesAreThoseThatAnImportStatementTakes) {
                        "numpy-2.1.dist-info/METADATA,,\n../../../bin/f2py,,\n"
                        "cv.cpython-311-x86_64-linux-gnu.so,,\nlibx.so,,\ntests/__init__.py,,\n"),
             (ImportNames{"cv", "numpy", "numpy_helper"}));
-  EXPECT_EQ(top_levels("google/cloud/storage/__init__.py,,\ngoogle/cloud/storage/v1/__init__.py,,\n"),
-            ImportNames{"google.cloud.storage"});
+  EXPECT_EQ(
+      top_levels("google/cloud/storage/__init__.py,,\ngoogle/cloud/storage/v1/__init__.py,,\n"),
+      ImportNames{"google.cloud.storage"});
   EXPECT_EQ(top_levels("\"odd,name/__init__.py\",,\n\"a\"\"b.py\",,\n\"plain.py\",,\n"),
             ImportNames{"plain"});
   EXPECT_EQ(top_levels("a b/__init__.py,,\n9x.py,,\nos.path.py,,\n\n"), ImportNames{});

@@ -27,9 +27,10 @@ TEST(PythonLoads, AFunctionOrATryMayGoOnWithoutIt) {
             (Loads{{false, {"liba.so.1"}}, {true, {"libb.so.1"}}}));
   EXPECT_EQ(library_loads("try:\n    a = CDLL('liba.so.1')\nexcept OSError:\n    a = None\n"),
             (Loads{{false, {"liba.so.1"}}}));
-  EXPECT_EQ(library_loads("try:\n    for name in ('portaudio',  # usual\n                 'x.dll'):\n"
-                          "        name = _find_library(name)\nexcept OSError:\n    raise\n"),
-            (Loads{{false, {"portaudio"}}}));
+  EXPECT_EQ(
+      library_loads("try:\n    for name in ('portaudio',  # usual\n                 'x.dll'):\n"
+                    "        name = _find_library(name)\nexcept OSError:\n    raise\n"),
+      (Loads{{false, {"portaudio"}}}));
   EXPECT_EQ(library_loads("if __name__ == '__main__':\n    CDLL('liba.so.1')\n"),
             (Loads{{false, {"liba.so.1"}}}));
 }
@@ -89,8 +90,8 @@ std::vector<MissingLibrary> missing_of(const std::map<std::string, std::string>&
 }
 
 TEST(LoadedLibraries, APackageIsNothingWithoutTheLibraryThatItIsMadeOf) {
-  const auto missing = missing_of({{"pyzbar/zbar_library.py",
-                                    "def load():\n    path = find_library('zbar')\n"}});
+  const auto missing =
+      missing_of({{"pyzbar/zbar_library.py", "def load():\n    path = find_library('zbar')\n"}});
   ASSERT_EQ(missing.size(), 1U);
   EXPECT_EQ(missing[0].library, "libzbar.so.0");
   EXPECT_TRUE(missing[0].is_wanted());
@@ -100,8 +101,8 @@ TEST(LoadedLibraries, APackageIsNothingWithoutTheLibraryThatItIsMadeOf) {
 }
 
 TEST(LoadedLibraries, FullSonamesCountWhereTheImportLoadsThem) {
-  const auto missing =
-      missing_of({{"a.py", "CDLL('libnew.so.4')\n"}, {"b.py", "def f():\n  CDLL('libold.so.4')\n"}});
+  const auto missing = missing_of(
+      {{"a.py", "CDLL('libnew.so.4')\n"}, {"b.py", "def f():\n  CDLL('libold.so.4')\n"}});
   ASSERT_EQ(missing.size(), 1U);
   EXPECT_EQ(missing[0].library, "libnew.so.4");
   EXPECT_TRUE(missing_of({{"a.py", "CDLL('libnew.so')\nfind_library('Carbon')\n"}}).empty());
@@ -109,8 +110,9 @@ TEST(LoadedLibraries, FullSonamesCountWhereTheImportLoadsThem) {
 
 TEST(LoadedLibraries, ACopyAnywhereWillDo) {
   const std::map<std::string, std::string> soundfile = {
-      {"soundfile.py", "try:\n    x = dlopen(path)\nexcept OSError:\n"
-                       "    _libname = _find_library('sndfile')\n"}};
+      {"soundfile.py",
+       "try:\n    x = dlopen(path)\nexcept OSError:\n"
+       "    _libname = _find_library('sndfile')\n"}};
   EXPECT_EQ(missing_of(soundfile).size(), 1U);
   for (const char* file : {"usr/lib/x86_64-linux-gnu/libsndfile.so.1",
                            "opt/venv/lib/python3.11/site-packages/_soundfile_data/"

@@ -142,7 +142,8 @@ TEST(HostileLock, HugeTextsAreShownInPart) {
 
 TEST(HostileText, ShownLinesHaveNoOtherLineEnds) {
   try {
-    (void)parse_recipe("name: a\nbase: debian:bookworm\nodd: \"x\xC2\x85y\xE2\x80\xA8z\"\n", "r.yaml");
+    (void)parse_recipe("name: a\nbase: debian:bookworm\nodd: \"x\xC2\x85y\xE2\x80\xA8z\"\n",
+                       "r.yaml");
     FAIL() << "it was read";
   } catch (const Error& error) {
     const std::string said = error.what();

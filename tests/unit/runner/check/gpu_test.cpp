@@ -106,8 +106,8 @@ TEST(XlaTooOld, AFrameworkThatCompilesHasToKnowTheGpu) {
 
 TEST(XlaTooOld, ABuildWithCodeForTheGpuKnowsIt) {
   Pair pair = framework_on("tensorflow", "2.20.0", "12.0");
-  pair.image.device_code = from_test(
-      std::vector<DeviceLibrary>{{"/v/libtensorflow_cc.so", {"sm_90", "sm_120"}, true}});
+  pair.image.device_code =
+      from_test(std::vector<DeviceLibrary>{{"/v/libtensorflow_cc.so", {"sm_90", "sm_120"}, true}});
   EXPECT_EQ(pair.found(), "");
 }
 
