@@ -262,4 +262,23 @@ Pipe make_pipe() {
   return {Fd{ends[0]}, Fd{ends[1]}};
 }
 
+bool drain(const Fd& pipe, std::chrono::steady_clock::time_point end,
+           const std::function<void(std::string_view)>& take) {
+  std::array<char, 65536> buffer{};
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now())
+            .count();
+    pollfd fd{pipe.get(), POLLIN, 0};
+    const int ready =
+        ::poll(&fd, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000)));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) throw os_error(errno, "cannot wait for output");
+    if (ready == 0) return false;
+    const ssize_t count = ::read(pipe.get(), buffer.data(), buffer.size());
+    if (count <= 0) return true;
+    take({buffer.data(), static_cast<std::size_t>(count)});
+  }
+}
+
 }  // namespace mlenv

@@ -1,6 +1,7 @@
 #pragma once
 // Child processes: argv vectors, never a shell string; own process group; no wait without an owner.
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -97,5 +98,8 @@ struct Pipe {
 };
 /// Both ends close-on-exec.
 Pipe make_pipe();
+/// Gives `take` what comes through a pipe until it ends; false when the time is up first.
+bool drain(const Fd& pipe, std::chrono::steady_clock::time_point end,
+           const std::function<void(std::string_view)>& take);
 
 }  // namespace mlenv

@@ -279,8 +279,42 @@ bool holds_login(const std::string& variable) {
   return named || !find_logins(variable).empty();
 }
 
+namespace {
+
+/// The last of what a build says, however much that is.
+class SaidLast {
+ public:
+  SaidLast(SandboxCommand& command) : pipe_(make_pipe()) {
+    command.stdout_fd = pipe_.write_end.get();
+    command.stderr_fd = pipe_.write_end.get();
+  }
+  /// Until the sandbox and its output end, or the time is up.
+  std::optional<Exit> wait(Sandbox& sandbox, std::chrono::milliseconds deadline) {
+    const auto end = std::chrono::steady_clock::now() + deadline;
+    pipe_.write_end.reset();
+    drain(pipe_.read_end, end, [this](std::string_view part) {
+      text_ += part;
+      if (text_.size() > 2 * kKept) text_.erase(0, text_.size() - kKept);
+    });
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    return sandbox.wait(std::max(left, std::chrono::milliseconds{0}));
+  }
+  std::string_view text() const {
+    return trim(std::string_view(text_).substr(text_.size() - std::min(text_.size(), kKept)));
+  }
+
+ private:
+  static constexpr std::size_t kKept = std::size_t{64} << 10U;
+  Pipe pipe_;
+  std::string text_;
+};
+
+}  // namespace
+
 /// With the network: what the machine lends lies on top of the base while it runs.
-std::optional<Exit> BuildWorkshop::run_to_end(SandboxCommand& command) {
+std::optional<Exit> BuildWorkshop::run_to_end(SandboxCommand& command, std::string& said) {
+  SaidLast output{command};
   // Never the recorded kind: that one goes without namespaces where it must, and would leave a
   // package's code the network.
   if (!subject_.settings.network || !place_.lend) {
@@ -288,7 +322,9 @@ std::optional<Exit> BuildWorkshop::run_to_end(SandboxCommand& command) {
     command.read_only_root = true;
     command.env = variables({});
     Sandbox sandbox(command);
-    return sandbox.wait(kHookDeadline);
+    const auto exit = output.wait(sandbox, kHookDeadline);
+    said = output.text();
+    return exit;
   }
   const TemporaryFolder scratch(folder());
   const fs::path machine = scratch.path() / "machine";
@@ -305,7 +341,9 @@ std::optional<Exit> BuildWorkshop::run_to_end(SandboxCommand& command) {
   command.overlay = lent.stacked(scratch.path());
   command.mounts.push_back({machine, place_.lent_at, true});
   Sandbox sandbox(command);
-  return sandbox.wait(kHookDeadline);
+  const auto exit = output.wait(sandbox, kHookDeadline);
+  said = output.text();
+  return exit;
 }
 
 void BuildWorkshop::run(const std::string& hook) {
@@ -321,19 +359,10 @@ void BuildWorkshop::run(const std::string& hook) {
   command.mounts = {{folder() / "opt", "/opt", true},
                     {folder() / "srv", "/srv", false},
                     {folder() / "tmp", "/tmp", false}};
-  const fs::path log = folder() / "log";
-  const Fd output = open_file(log, O_WRONLY | O_CREAT | O_TRUNC);
-  command.stdout_fd = output.get();
-  command.stderr_fd = output.get();
-  const std::optional<Exit> exit = run_to_end(command);
+  std::string said;
+  const std::optional<Exit> exit = run_to_end(command, said);
   if (!exit) throw failed("it did not end within four hours");
   if (exit->code == 0) return;
-  const Fd written = open_file(log);
-  constexpr std::uint64_t kMostRead = std::uint64_t{64} << 10U;
-  const std::uint64_t size = mlenv::file_size(log);
-  const std::uint64_t last = std::min(size, kMostRead);
-  SliceSource tail{written.get(), size - last, last};
-  const std::string said(trim(read_all(tail, kMostRead)));
   if (said.empty()) throw failed(fmt::format("its build ended with status {}", exit->code));
   throw failed_saying(said);
 }

@@ -75,7 +75,7 @@ class BuildWorkshop {
   Lock environment(const std::vector<LockedWheel>& wheels) const;
   std::vector<std::string> variables(const std::vector<std::string>& machine) const;
   void run(const std::string& hook);
-  std::optional<Exit> run_to_end(SandboxCommand& command);
+  std::optional<Exit> run_to_end(SandboxCommand& command, std::string& said);
 
   BuildPlace place_;
   const Lock& base_;

@@ -21,7 +21,7 @@ std::string shown_failure(const FailedImport& one) {
 
 ImportTrial try_and_keep_imports(Ui& ui, const Image& image, const Lock& lock) {
   ImportTrial trial = try_imports(image, lock, ui.store(), ui.progress());
-  remember_imports(ui.store(), image, trial.failed, ui.progress());
+  remember_imports(ui.store(), image, trial.failed);
   ui.say(fmt::format("imports: {} succeeded, {} failed", trial.imported, trial.failed.size()));
   for (const FailedImport& one : trial.without_gpu) {
     ui.say(fmt::format("note: it needs an NVIDIA driver, which builds do not have: {}",

@@ -94,14 +94,14 @@ void say_what_does_not_count(Ui& ui, const Recipe& recipe) {
   std::set<std::string> keys;
   for (const MachineWord& one : machine_steering(own_environment())) {
     words.push_back(one.where);
-    keys.insert('`' + one.key + '`');
+    if (!one.key.empty()) keys.insert('`' + one.key + '`');
   }
   if (words.empty()) return;
-  ui.say(
-      fmt::format("note: of this machine's settings {} {} not count, as a lock is the same "
-                  "everywhere: the recipe says it with {}",
-                  join(words, ", "), words.size() == 1 ? "does" : "do",
-                  join({keys.begin(), keys.end()}, ", ")));
+  ui.say(fmt::format(
+      "note: of this machine's settings {} {} not count, as a lock is the same "
+      "everywhere{}",
+      join(words, ", "), words.size() == 1 ? "does" : "do",
+      keys.empty() ? "" : ": the recipe says it with " + join({keys.begin(), keys.end()}, ", ")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/printable.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/project_path.hpp"
 #include "recipes/text.hpp"
@@ -56,8 +57,8 @@ std::size_t place_without_logins(std::string_view line, std::size_t at) {
 
 /// The line and a caret below it. Nothing where the line is blank or no clean text.
 std::string excerpt(std::string_view line, int column) {
-  const bool printable = utf8_fault(line) == std::string_view::npos && !has_control(line, "\t");
-  if (trim(line).empty() || !printable) return {};
+  const bool is_clean = utf8_fault(line) == std::string_view::npos && !has_control(line, "\t");
+  if (trim(line).empty() || !is_clean) return {};
   const std::string public_line = without_logins(line);
   const std::vector<std::string_view> all = characters_of(public_line);
   const std::size_t at = std::min(
@@ -77,8 +78,15 @@ std::string excerpt(std::string_view line, int column) {
     below += ' ';
   }
   for (std::size_t i = from; i < to; ++i) {
-    text += all[i];
-    if (i < at) below += all[i] == "\t" ? '\t' : ' ';  // a tab keeps the caret below its character
+    // U+0085 and U+2028 end a line for some terminals, U+202E turns it round.
+    const std::string shown = all[i] == "\t" ? "\t" : printable(all[i]);
+    text += shown;
+    if (i >= at) continue;
+    if (shown == "\t") {
+      below += '\t';  // keeps the caret below its character
+    } else {
+      below.append(shown == all[i] ? 1 : shown.size(), ' ');
+    }
   }
   if (to < all.size()) text += "…";
   return text + below + '^';

@@ -61,6 +61,25 @@ std::string hint_for_absent(const fs::path& path) {
   return "`mlenv init` writes a first recipe; else name the recipe's file";
 }
 
+/// What the recipe itself asks for is not to go by a line of a file that it names.
+void refuse_left_out(const Recipe& recipe) {
+  Mistakes mistakes(recipe.path, recipe.source);
+  bool refused = false;
+  const auto look = [&](const Placed& place) {
+    const std::string name = package_of_requirement(place.text);
+    if (!recipe.listed.steering.exclude.contains(name)) return;
+    refused = true;
+    mistakes.add(
+        place.line, place.column,
+        fmt::format("`{}` is asked for here, and a file under `requirements` leaves it out "
+                    "(`exclude-dependencies`, or `excludes` of a uv.lock)",
+                    name));
+  };
+  if (recipe.framework) look(*recipe.framework);
+  for (const Placed& package : recipe.packages) look(package);
+  if (refused) throw mistakes.error("recipe-invalid");
+}
+
 }  // namespace
 
 Recipe read_recipe(const fs::path& path) {
@@ -79,6 +98,7 @@ Recipe read_recipe(const fs::path& path) {
 
 void take_listed(Recipe& recipe, RequirementLists listed) {
   recipe.listed = std::move(listed);
+  refuse_left_out(recipe);
   add_steering(recipe.steering, recipe.listed.steering);
 }
 

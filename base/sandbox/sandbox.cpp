@@ -1,7 +1,6 @@
 #include "base/sandbox/sandbox.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <algorithm>
@@ -78,21 +77,7 @@ class OutputTail {
 
   /// False when the time is up first.
   bool read_until(std::chrono::steady_clock::time_point end) {
-    std::array<char, 65536> buffer{};
-    while (true) {
-      const auto left =
-          std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now())
-              .count();
-      pollfd fd{pipe_.get(), POLLIN, 0};
-      const int ready =
-          ::poll(&fd, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000)));
-      if (ready < 0 && errno == EINTR) continue;
-      if (ready < 0) throw os_error(errno, "cannot wait for output");
-      if (ready == 0) return false;
-      const ssize_t count = ::read(pipe_.get(), buffer.data(), buffer.size());
-      if (count <= 0) return true;
-      take({buffer.data(), static_cast<std::size_t>(count)});
-    }
+    return drain(pipe_, end, [this](std::string_view part) { take(part); });
   }
   std::string release() {
     if (text_.size() > kOutputLimit) text_.erase(0, text_.size() - kOutputLimit);

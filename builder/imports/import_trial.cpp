@@ -1,17 +1,16 @@
 #include "builder/imports/import_trial.hpp"
 
-#include <fcntl.h>
 #include <algorithm>
 #include <chrono>
 #include <regex>
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/pool.hpp"
 #include "base/printable.hpp"
-#include "base/sandbox/sandbox.hpp"
-#include "base/small_file.hpp"
-#include "builder/imports/import_program.hpp"
+#include "builder/imports/import_once.hpp"
+#include "builder/imports/top_levels.hpp"
 #include "builder/run/layer_stack.hpp"
 #include "builder/run/lent_tree.hpp"
 #include "builder/run/run_step.hpp"
@@ -21,10 +20,13 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kImporter = "/opt/venv/bin/python";
-constexpr std::size_t kMostAnswerBytes = std::size_t{16} << 20U;
-constexpr std::size_t kLongestError = 300;
-constexpr std::chrono::minutes kTrialDeadline{30};
+using TrialClock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kImportLimit{120};
+constexpr std::chrono::seconds kPackageLimit{300};
+constexpr std::chrono::minutes kTrialLimit{30};
+/// A framework takes a gigabyte while it is imported.
+constexpr unsigned kMostAtOnce = 8;
 
 std::vector<std::string> requested_packages(const Lock& lock) {
   std::vector<std::string> names;
@@ -45,15 +47,77 @@ std::vector<std::string> importers_environment(const Image& image) {
   return env;
 }
 
-std::string text_member(const nlohmann::json& line, const char* name) {
-  const auto found = line.find(name);
-  return found == line.end() || !found->is_string() ? std::string{} : found->get<std::string>();
-}
-
 /// Nothing of a build's machine has them.
 bool wants_driver(const FailedImport& failed) {
   return is_from_driver(failed.library) || says(failed.error, "libcuda.so") ||
          says(failed.error, "CUDA driver");
+}
+
+/// One package's imports.
+struct PackageTrial {
+  std::size_t imported = 0;
+  std::vector<FailedImport> failed;
+  bool skipped = false;  ///< all of the time was up before it began
+};
+
+class PackageImporter {
+ public:
+  PackageImporter(const LentTree& tree, const Image& image, fs::path scratch)
+      : tree_(tree), env_(importers_environment(image)), scratch_(std::move(scratch)) {}
+
+  PackageTrial tried(const ImportablePackage& package) const {
+    PackageTrial trial;
+    const auto start = TrialClock::now();
+    trial.skipped = start >= end_;
+    if (trial.skipped) return trial;
+    for (const std::string& name : package.imports) {
+      const auto used = std::chrono::ceil<std::chrono::seconds>(TrialClock::now() - start);
+      if (used >= kPackageLimit) {
+        add(package, name,
+            {fmt::format("not tried: the package's imports before it took {} s", used.count()), {}},
+            trial);
+        break;
+      }
+      const TemporaryFolder folder{scratch_, "import-"};
+      const ImportOutcome outcome = import_once(
+          name, tree_.stacked(folder.path()), env_,
+          std::min(kImportLimit, std::max(kPackageLimit - used, std::chrono::seconds{1})));
+      if (outcome.error.empty()) {
+        ++trial.imported;
+      } else {
+        add(package, name, outcome, trial);
+      }
+    }
+    return trial;
+  }
+
+ private:
+  static void add(const ImportablePackage& package, const std::string& name,
+                  const ImportOutcome& outcome, PackageTrial& trial) {
+    FailedImport one{printable(package.name), printable(package.version), name, outcome.error, {},
+                     outcome.module};
+    find_cause(one);
+    trial.failed.push_back(std::move(one));
+  }
+
+  const LentTree& tree_;
+  std::vector<std::string> env_;
+  fs::path scratch_;
+  TrialClock::time_point end_ = TrialClock::now() + kTrialLimit;
+};
+
+[[noreturn]] void throw_out_of_time(const ImportTrial& trial, std::size_t skipped) {
+  Error error =
+      failure("imports-failed", "the imports of the image's Python packages took too long")
+          .because(fmt::format("they had half an hour, after which {} had not begun",
+                               counted(skipped, "package")));
+  for (const FailedImport& one : trial.failed) {
+    if (one.error.starts_with("no end")) {
+      error.because(fmt::format("`import {}` ({}): {}", one.import, one.package, one.error));
+    }
+  }
+  throw std::move(error).hint(
+      "look at one that waits, with `mlenv run IMAGE -- python -c 'import …'`");
 }
 
 }  // namespace
@@ -71,70 +135,35 @@ void find_cause(FailedImport& failed) {
   }
 }
 
-ImportTrial read_import_trial(std::string_view answer, const std::string& shown) {
-  ImportTrial trial;
-  for (const std::string_view text : split(answer, '\n')) {
-    if (text.empty()) continue;
-    const auto line = nlohmann::json::parse(text, nullptr, false);
-    if (!line.is_object() || text_member(line, "import").empty()) {
-      throw failure("imports-failed", "`{}` does not say what it imported", shown)
-          .because(printable(text.substr(0, kLongestError)));
-    }
-    FailedImport one{text_member(line, "package"),
-                     text_member(line, "version"),
-                     text_member(line, "import"),
-                     printable(text_member(line, "error")),
-                     {},
-                     text_member(line, "module")};
-    if (one.error.empty()) {
-      ++trial.imported;
-      continue;
-    }
-    if (one.error.size() > kLongestError) {
-      one.error = printable(one.error.substr(0, kLongestError)) + " …";
-    }
-    find_cause(one);
-    (wants_driver(one) ? trial.without_gpu : trial.failed).push_back(std::move(one));
-  }
-  return trial;
-}
-
 ImportTrial try_imports(const Image& image, const Lock& lock, Store& store, Progress& progress) {
   if (lock.wheels.empty()) return {};
-  Activity activity{progress, "import its packages", 0, ""};
   const TemporaryFolder scratch = store.scratch();
-  Pool pool;
+  Pool pool{std::min(usable_processors(), kMostAtOnce)};
   LayerStack below{layer_trees(image.layers, store, pool, progress)};
+  const std::vector<ImportablePackage> packages =
+      importable_packages(below, requested_packages(lock));
+  Activity activity{progress, "import its packages", packages.size(), "packages"};
   LentTree lent{scratch.path() / "lent", below};
   lent.add_folder("tmp");
   lent.add_folder("root");
   lent.offer("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n");
   lent.finish();
-  const fs::path answer = scratch.path() / "answer";
-  const Fd out = open_file(answer, O_WRONLY | O_CREAT | O_TRUNC);
-  const Fd nowhere = open_file("/dev/null", O_WRONLY);
-  SandboxCommand command;
-  command.overlay = lent.stacked(scratch.path());
-  command.argv = {std::string(kImporter), "-c", std::string(import_program())};
-  for (std::string& name : requested_packages(lock)) command.argv.push_back(std::move(name));
-  command.env = importers_environment(image);
-  command.folder = "/tmp";
-  command.stdout_fd = out.get();
-  command.stderr_fd = nowhere.get();
-  Sandbox sandbox{command};
-  const std::optional<Exit> exit = sandbox.wait(kTrialDeadline);
-  if (!exit) {
-    throw failure("imports-failed", "the imports of the image's Python packages did not end")
-        .because("they had half an hour")
-        .hint("look for the one that waits, with `mlenv run IMAGE -- python -c 'import …'`");
+  const PackageImporter importer{lent, image, scratch.path()};
+  std::vector<PackageTrial> tried(packages.size());
+  pool.for_each(packages.size(), [&](std::size_t i) {
+    tried[i] = importer.tried(packages[i]);
+    activity.advance(1);
+  });
+  ImportTrial trial;
+  std::size_t skipped = 0;
+  for (PackageTrial& one : tried) {
+    trial.imported += one.imported;
+    if (one.skipped) ++skipped;
+    for (FailedImport& failed : one.failed) {
+      (wants_driver(failed) ? trial.without_gpu : trial.failed).push_back(std::move(failed));
+    }
   }
-  ImportTrial trial =
-      read_import_trial(read_small_file(answer, kMostAnswerBytes), "the image's Python");
-  if (exit->code != 0) {
-    throw failure("imports-failed", "the image's Python did not get through its packages")
-        .because(fmt::format("{} with {}", exit->signalled ? "a signal ended it," : "it ended",
-                             exit->code));
-  }
+  if (skipped > 0) throw_out_of_time(trial, skipped);
   activity.result(counted(trial.imported, "import"));
   return trial;
 }

@@ -19,16 +19,13 @@ struct ImportTrial {
   std::vector<FailedImport> without_gpu;
 };
 
-/// `image` is built from `lock` and for this machine. Each import has a process of its own, so that
-/// one that crashes or hangs (two minutes) is a failed one. A package that came in with another is
-/// not imported again. It finds what was forgotten, not malice: packages share an interpreter's
-/// environment, and one that wants to can answer for another. All of it has half an hour. An image
-/// without Python packages has nothing to import.
+/// `image` is built from `lock` and for this machine. Names come from the packages' RECORDs; each
+/// is imported in a sandbox, an interpreter and a writable folder of its own, judged from outside,
+/// so that a package answers for its own imports alone. Python starts as it does for a program: the
+/// image's variables (PYTHONPATH) and `.pth` files count. Several at once; an import has two
+/// minutes, those of a package five, all of them half an hour: `imports-failed`. An image without
+/// Python packages has nothing to import.
 ImportTrial try_imports(const Image& image, const Lock& lock, Store& store, Progress& progress);
-
-/// From the program's answer, a JSON object a line: `shown` names it in errors. Throws
-/// `imports-failed` for lines of another kind.
-ImportTrial read_import_trial(std::string_view answer, const std::string& shown);
 
 /// The shared library that the message of a failed import names as missing, if any.
 void find_cause(FailedImport& failed);

@@ -14,6 +14,7 @@
 #include "base/paths.hpp"
 #include "base/pool.hpp"
 #include "base/printable.hpp"
+#include "base/record_json.hpp"
 #include "base/text.hpp"
 #include "images/inspect/image_tree.hpp"
 #include "images/inspect/linkage.hpp"
@@ -202,7 +203,32 @@ std::uint64_t packed_bytes(const Image& image) {
 }
 
 Digest facts_key(const Image& image) {
-  return Digest::of("mlenv.image-facts/1.6\n" + image.digest().str());
+  return Digest::of("mlenv.image-facts/1.7\n" + image.digest().str());
+}
+
+/// Kept apart from the other facts: who gathers those at the same time does not undo it.
+Digest imports_key(const Image& image) {
+  return Digest::of("mlenv.image-imports/1\n" + image.digest().str());
+}
+
+struct TriedImports {
+  std::vector<FailedImport> failed;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("failed", self.failed);
+  }
+};
+constexpr RecordKind kTriedImports = {"mlenv.image-imports/1", "imports of an image", ""};
+
+void take_imports(const Store& store, const Image& image, ImageFacts& facts) {
+  const auto text = store.find_key(imports_key(image));
+  if (!text) return;
+  try {
+    facts.failed_imports =
+        known(read_record<TriedImports>(*text, "remembered imports", kTriedImports).failed,
+              "each was imported once");
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): another version's, unknown
+  }
 }
 
 ImageFacts gather(Store& store, const Image& image, Progress& progress) {
@@ -237,7 +263,9 @@ std::optional<ImageFacts> remembered_image_facts(const Store& store, const Image
   const auto text = store.find_key(facts_key(image));
   if (!text) return std::nullopt;
   try {
-    return read_image_facts(*text, "remembered facts");
+    ImageFacts facts = read_image_facts(*text, "remembered facts");
+    take_imports(store, image, facts);
+    return facts;
   } catch (const Error&) {  // another version's: made anew
     return std::nullopt;
   }
@@ -247,14 +275,12 @@ ImageFacts image_facts(Store& store, const Image& image, Progress& progress) {
   if (auto remembered = remembered_image_facts(store, image)) return std::move(*remembered);
   ImageFacts facts = gather(store, image, progress);
   store.put_key(facts_key(image), render_image_facts(facts));
+  take_imports(store, image, facts);
   return facts;
 }
 
-void remember_imports(Store& store, const Image& image, std::vector<FailedImport> failed,
-                      Progress& progress) {
-  ImageFacts facts = image_facts(store, image, progress);
-  facts.failed_imports = known(std::move(failed), "each was imported once");
-  store.put_key(facts_key(image), render_image_facts(facts));
+void remember_imports(Store& store, const Image& image, std::vector<FailedImport> failed) {
+  store.put_key(imports_key(image), render_record(TriedImports{std::move(failed)}, kTriedImports));
 }
 
 std::uint64_t bytes_to_unpack(Store& store, const Image& image, Progress& progress) {

@@ -22,9 +22,8 @@ ImageFacts image_facts(Store& store, const Image& image, Progress& progress);
 std::optional<ImageFacts> remembered_image_facts(const Store& store, const Image& image);
 
 /// What came of importing its packages (`mlenv build --imports`) is a fact of the image in this
-/// store from now on.
-void remember_imports(Store& store, const Image& image, std::vector<FailedImport> failed,
-                      Progress& progress);
+/// store from now on: of several trials, also at once, the last one's.
+void remember_imports(Store& store, const Image& image, std::vector<FailedImport> failed);
 
 /// Of all its layers, the bottom one first, in parallel: for an ImageTree. Throws as `image_facts`.
 std::vector<LayerFacts> facts_of_layers(Store& store, const Image& image, Progress& progress);

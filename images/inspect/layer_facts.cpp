@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "images/inspect/layer_parts.hpp"
+#include "images/inspect/python_loads.hpp"
 #include "images/tree_paths.hpp"
 #include "images/unpack_stream.hpp"
 
@@ -48,6 +49,12 @@ std::vector<ByteRange> widened(std::vector<ByteRange> ranges) {
     }
   }
   return joined;
+}
+
+/// Of a Python source the libraries that it loads are kept, as its text.
+void take_module(const std::string& path, std::string_view text, LayerParts& parts) {
+  std::string loads = render_loads(library_loads(text));
+  if (!loads.empty()) parts.add_text(path, std::move(loads));
 }
 
 /// Reads layers as tars.
@@ -105,6 +112,9 @@ class BlobReader {
   void take_content(const TarEntry& entry, Source& data, const std::vector<ByteRange>& kept) {
     if (is_wanted_text(entry.path, entry.size_bytes)) {
       return parts_.add_text(entry.path, read_all(data, kLargestText));
+    }
+    if (may_load_libraries(entry.path, entry.size_bytes)) {
+      return take_module(entry.path, read_all(data, entry.size_bytes), parts_);
     }
     if (is_never_elf(entry.path)) return;
     const std::size_t first = fill(data, buffer_);
@@ -186,11 +196,16 @@ class TreeReader {
     const auto size = static_cast<std::uint64_t>(status.st_size);
     parts_.add({"file", path, "", size});
     const bool is_text = is_wanted_text(path, size);
-    if (size == 0 || (!is_text && is_never_elf(path))) return;
+    const bool is_module = !is_text && may_load_libraries(path, size);
+    if (size == 0 || (!is_text && !is_module && is_never_elf(path))) return;
     const Fd fd = open_file(at, O_RDONLY | O_NOFOLLOW);
     if (is_text) {
       FdSource source{fd.get()};
       return parts_.add_text(path, read_all(source, kLargestText));
+    }
+    if (is_module) {
+      FdSource source{fd.get()};
+      return take_module(path, read_all(source, size), parts_);
     }
     OpenFileBytes bytes{fd.get(), size};
     auto elf = read_elf(bytes);
@@ -221,7 +236,7 @@ LayerFacts read_layer_facts(const Store& store, const Layer& layer, Progress& pr
 }
 
 LayerFacts layer_facts(Store& store, const Layer& layer, Progress& progress) {
-  const Digest key = Digest::of("mlenv.layer-facts/1\n" + layer.diff_id.str());
+  const Digest key = Digest::of("mlenv.layer-facts/2\n" + layer.diff_id.str());
   if (const auto packed = store.find_key(key)) {
     if (auto known = unpack_layer_facts(*packed)) return std::move(*known);
   }

@@ -28,7 +28,8 @@ struct LayerEntry {
   }
 };
 
-/// An ELF file or a text, by its path.
+/// An ELF file or a text, by its path. The text of a Python module is what it loads
+/// (python_loads.hpp).
 struct LayerElf {
   std::string path;
   ElfFile elf;

@@ -11,9 +11,9 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kPackedVersion = "mlenv.layer-facts/1\n";
+constexpr std::string_view kPackedVersion = "mlenv.layer-facts/2\n";
 constexpr int kMostHardLinkSteps = 64;
-constexpr RecordKind kPacked = {"mlenv.layer-facts/1", "facts of a layer", ""};
+constexpr RecordKind kPacked = {"mlenv.layer-facts/2", "facts of a layer", ""};
 
 std::size_t bytes_of(const ElfFile& elf) {
   std::size_t sum = sizeof elf + elf.interpreter.size() + elf.soname.size() + elf.rpath.size() +

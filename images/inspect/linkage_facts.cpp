@@ -7,6 +7,7 @@
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "images/inspect/linkage.hpp"
+#include "images/inspect/loaded_libraries.hpp"
 #include "images/inspect/software.hpp"
 
 namespace mlenv {
@@ -184,6 +185,18 @@ void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::strin
     missing.push_back({name, who.first, who.files, is_from_driver(name),
                        lying_elsewhere(tree, machine, name), !at_start.contains(name)});
   }
+  for (MissingLibrary& one : missing_loaded_libraries(tree)) {
+    const auto linked = std::find_if(missing.begin(), missing.end(), [&](const auto& other) {
+      return other.library == one.library;
+    });
+    if (linked == missing.end()) {
+      missing.push_back(std::move(one));
+    } else {
+      linked->optional = linked->optional && one.optional;
+    }
+  }
+  std::sort(missing.begin(), missing.end(),
+            [](const auto& a, const auto& b) { return a.library < b.library; });
   std::vector<MissingVersion> lacking;
   for (const auto& [what, who] : versions) {
     lacking.push_back({what.first, what.second, who.first, who.files});

@@ -9,6 +9,7 @@
 #include "recipes/init/project_install.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/project_name.hpp"
+#include "recipes/project_path.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -162,10 +163,24 @@ fs::path source_in(const fs::path& folder) {
       .hint("name the file to convert");
 }
 
+/// A cloned repository's link may lead to any folder of this machine, as its files' may.
+void refuse_linked_folder(const fs::path& path, const fs::path& folder) {
+  std::string text = path.string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  const fs::path link = text;
+  std::error_code unknown;
+  if (!fs::is_symlink(link, unknown) || !fs::is_directory(link, unknown)) return;
+  if (!leads_out(link, link.parent_path()) || !leads_out(link, folder)) return;
+  throw usage_error("source-invalid", "`{}` leads out of its folder", text)
+      .because("a recipe goes where others read it, and would hold what lies elsewhere")
+      .hint("name the folder that it leads to");
+}
+
 }  // namespace
 
 Draft convert(const fs::path& path, const fs::path& folder) {
   std::error_code unknown;
+  refuse_linked_folder(path, folder);
   if (fs::is_directory(path, unknown) && is_environment_folder(path)) {
     Conversion conversion{folder, path};
     conversion.draft.source = path.lexically_normal().string();

@@ -12,6 +12,7 @@
 #include "recipes/init/conda_packages.hpp"
 #include "recipes/init/convert_folder.hpp"
 #include "recipes/init/json_source.hpp"
+#include "recipes/project_path.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -32,7 +33,8 @@ std::vector<fs::path> package_folders(const fs::path& lib) {
   std::error_code unknown;
   for (const fs::path& one : sorted_entries(lib)) {
     const std::string name = one.filename().string();
-    if (!name.starts_with("python3") || fs::is_symlink(one, unknown)) continue;
+    const bool other = fs::is_symlink(one, unknown) && !leads_out(one, lib);
+    if (!name.starts_with("python3") || other) continue;
     for (const char* kind : {"site-packages", "dist-packages"}) {
       if (name == "python3" && kind == std::string_view("dist-packages")) continue;
       if (fs::is_directory(one / kind, unknown)) all.push_back(one / kind);
@@ -60,6 +62,11 @@ class EnvironmentFolder {
       python();
     }
     for (const fs::path& packages : package_folders(folder_ / "lib")) {
+      if (leads_out(packages, folder_)) {
+        to_.leave_out(place_, packages.string(),
+                      "it leads out of the environment's folder: name the folder that it leads to");
+        continue;
+      }
       for (const fs::path& one : sorted_entries(packages)) entry(one, conda);
     }
   }
@@ -80,8 +87,7 @@ class EnvironmentFolder {
   }
 
   void python() {
-    const std::string text =
-        read_small_file_if_exists(folder_ / "pyvenv.cfg", size_limit::kPyproject).value_or("");
+    const std::string text = text_within(folder_ / "pyvenv.cfg").value_or("");
     for (const std::string_view line : split(text, '\n')) {
       const std::size_t equal = line.find('=');
       const std::string_view key = trim(line.substr(0, equal));
@@ -104,16 +110,20 @@ class EnvironmentFolder {
     const std::string name = file.substr(0, dash);
     if (is_among(kTools, normalise_wheel_name(name))) return;
     if (conda && installer(record) == "conda") return;
-    const auto direct =
-        read_small_file_if_exists(record / "direct_url.json", size_limit::kPyproject);
+    const auto direct = text_within(record / "direct_url.json");
     if (!direct)
       return to_.python_package(place_, fmt::format("{}=={}", name, file.substr(dash + 1)));
     address(name, file.substr(dash + 1), nlohmann::json::parse(*direct, nullptr, false));
   }
 
-  static std::string installer(const fs::path& record) {
-    return std::string(
-        trim(read_small_file_if_exists(record / "INSTALLER", size_limit::kPyproject).value_or("")));
+  std::string installer(const fs::path& record) const {
+    return std::string(trim(text_within(record / "INSTALLER").value_or("")));
+  }
+
+  /// Of a file that lies in the environment; nullopt for one that a link leads out to.
+  std::optional<std::string> text_within(const fs::path& path) const {
+    if (leads_out(path, folder_)) return std::nullopt;
+    return read_small_file_if_exists(path, size_limit::kPyproject);
   }
 
   void address(const std::string& name, const std::string& version, const nlohmann::json& direct) {

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "base/printable.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/text.hpp"
@@ -25,6 +26,7 @@ bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), fits);
 }
 
+/// U+0085 and U+2028 end a line of YAML 1.1: they and what turns text round are written by number.
 std::string yaml_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -37,7 +39,7 @@ std::string yaml_quoted(std::string_view text) {
       out += c;
     }
   }
-  return out + '"';
+  return printable_json(out) + '"';
 }
 
 std::string draft_scalar(std::string_view text) {
@@ -105,7 +107,8 @@ bool is_plain_base(std::string_view text) {
 }
 
 void write_step(Writer& writer, const DraftStep& step) {
-  const bool lines = step.command.find('\n') != std::string::npos;
+  const bool lines =
+      step.command.find('\n') != std::string::npos && printable_lines(step.command) == step.command;
   const bool alone = !step.network && step.secrets.empty();
   if (!lines && alone) {
     writer.text += fmt::format("  - {}\n", draft_scalar(step.command));
@@ -299,7 +302,7 @@ std::string shown_text(std::string_view text) {
       clean += c;
     }
   }
-  clean = trim(without_logins(clean));
+  clean = printable(trim(without_logins(clean)));
   if (clean.size() <= kShownBytes) return clean;
   std::size_t cut = kShownBytes;
   while ((static_cast<unsigned char>(clean[cut]) & 0xC0U) == 0x80) --cut;  // not within a character

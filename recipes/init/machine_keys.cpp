@@ -89,6 +89,7 @@ std::string with_machine_keys(std::string recipe, const std::vector<MachineWord>
   KeyLists lists;
   std::string comments;
   for (const MachineWord& word : words) {
+    if (word.key.empty()) continue;  // a recipe has no word for it
     const std::string key = word.key.substr(0, word.key.find(": a"));  // `prerelease: allow`
     const std::string first = key.substr(0, key.find(':'));
     const std::vector<std::string> items = items_for(word);
@@ -100,7 +101,7 @@ std::string with_machine_keys(std::string recipe, const std::vector<MachineWord>
       all.insert(all.end(), items.begin(), items.end());
     }
   }
-  if (words.empty()) return recipe;
+  if (lists.empty() && comments.empty()) return recipe;
   recipe += "\n# What this machine's settings of uv and pip say; no lock heeds them themselves.\n";
   for (const auto& [key, items] : lists) recipe += key_lines(key, items);
   return recipe + comments;

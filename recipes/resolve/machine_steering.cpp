@@ -20,22 +20,65 @@ struct ToolWord {
   std::string_view ours;
 };
 constexpr std::string_view kBuildConstraints = "build: {constraints: …}";
+constexpr std::string_view kBuildRequires = "build: {requires: …}";
 constexpr std::string_view kBuildSettings = "build: {config-settings: …}";
-constexpr std::array<ToolWord, 15> kUvWords = {{{"UV_OVERRIDE", "overrides"},
-                                                {"UV_CONSTRAINT", "constraints"},
-                                                {"UV_EXCLUDE", "exclude"},
-                                                {"UV_BUILD_CONSTRAINT", kBuildConstraints},
-                                                {"UV_NO_BINARY", "no-binary"},
-                                                {"UV_NO_BINARY_PACKAGE", "no-binary"},
-                                                {"UV_NO_BUILD", "only-binary"},
-                                                {"UV_NO_BUILD_PACKAGE", "only-binary"},
-                                                {"UV_ONLY_BINARY", "only-binary"},
-                                                {"UV_PRERELEASE", "prerelease"},
-                                                {"UV_RESOLUTION", "constraints"},
-                                                {"UV_EXCLUDE_NEWER", "constraints"},
-                                                {"UV_TORCH_BACKEND", "cuda"},
-                                                {"UV_REQUIRE_HASHES", "requirements"},
-                                                {"UV_CONFIG_SETTINGS", kBuildSettings}}};
+/// Where a recipe has no word for it, the second is empty.
+constexpr auto kUvWords = std::to_array<ToolWord>({
+    {"UV_OVERRIDE", "overrides"},
+    {"UV_CONSTRAINT", "constraints"},
+    {"UV_EXCLUDE", "exclude"},
+    {"UV_BUILD_CONSTRAINT", kBuildConstraints},
+    {"UV_NO_BINARY", "no-binary"},
+    {"UV_NO_BINARY_PACKAGE", "no-binary"},
+    {"UV_NO_BUILD", "only-binary"},
+    {"UV_NO_BUILD_PACKAGE", "only-binary"},
+    {"UV_ONLY_BINARY", "only-binary"},
+    {"UV_PRERELEASE", "prerelease"},
+    {"UV_RESOLUTION", "constraints"},
+    {"UV_EXCLUDE_NEWER", "constraints"},
+    {"UV_EXCLUDE_NEWER_PACKAGE", "constraints"},
+    {"UV_TORCH_BACKEND", "cuda"},
+    {"UV_REQUIRE_HASHES", "requirements"},
+    {"UV_CONFIG_SETTINGS", kBuildSettings},
+    {"UV_NO_BUILD_ISOLATION", kBuildRequires},
+    {"UV_FORK_STRATEGY", ""},
+    {"UV_NO_SOURCES", ""},
+    {"UV_NO_SOURCES_PACKAGE", ""},
+    {"UV_PYTHON_PLATFORM", "platforms"},
+    {"UV_UPGRADE", ""},
+});
+/// What of uv's variables is the machine's: where packages come from, and how they are fetched. No
+/// other reaches uv, known here or not.
+constexpr auto kMachineVariables = std::to_array<std::string_view>({
+    "UV_ALLOW_INSECURE_HOST",
+    "UV_CACHE_DIR",
+    "UV_CONFIG_FILE",
+    "UV_CREDENTIALS_DIR",
+    "UV_DEFAULT_INDEX",
+    "UV_EXTRA_INDEX_URL",
+    "UV_FIND_LINKS",
+    "UV_GITHUB_TOKEN",
+    "UV_GIT_LFS",
+    "UV_HTTP_CONNECT_TIMEOUT",
+    "UV_HTTP_RETRIES",
+    "UV_HTTP_TIMEOUT",
+    "UV_INDEX",
+    "UV_INDEX_STRATEGY",
+    "UV_INDEX_URL",
+    "UV_INSECURE_HOST",
+    "UV_KEYRING_PROVIDER",
+    "UV_LOCK_TIMEOUT",
+    "UV_NATIVE_TLS",
+    "UV_NO_CACHE",
+    "UV_NO_CONFIG",
+    "UV_NO_INDEX",
+    "UV_OFFLINE",
+    "UV_REQUEST_TIMEOUT",
+    "UV_STACK_SIZE",
+    "UV_SYSTEM_CERTS",
+});
+/// `UV_INDEX_NAME_PASSWORD`, `UV_CONCURRENT_DOWNLOADS`.
+constexpr std::array<std::string_view, 2> kMachinePrefixes = {"UV_INDEX_", "UV_CONCURRENT_"};
 /// As in pip.conf; a variable is `PIP_`, the name in capitals.
 constexpr std::array<ToolWord, 8> kPipWords = {{{"constraint", "constraints"},
                                                 {"build-constraint", kBuildConstraints},
@@ -46,27 +89,67 @@ constexpr std::array<ToolWord, 8> kPipWords = {{{"constraint", "constraints"},
                                                 {"config-settings", kBuildSettings},
                                                 {"require-hashes", "requirements"}}};
 /// Of uv.toml, also in its table `pip`.
-constexpr std::array<ToolWord, 20> kUvSettings = {
-    {{"override-dependencies", "overrides"},
-     {"constraint-dependencies", "constraints"},
-     {"exclude-dependencies", "exclude"},
-     {"build-constraint-dependencies", kBuildConstraints},
-     {"extra-build-dependencies", "build: {requires: …}"},
-     {"extra-build-variables", "build: {env: …}"},
-     {"config-settings", kBuildSettings},
-     {"config-settings-package", kBuildSettings},
-     {"no-binary", "no-binary"},
-     {"no-binary-package", "no-binary"},
-     {"no-build", "only-binary"},
-     {"no-build-package", "only-binary"},
-     {"only-binary", "only-binary"},
-     {"prerelease", "prerelease"},
-     {"dependency-metadata", "dependency-metadata"},
-     {"resolution", "constraints"},
-     {"exclude-newer", "constraints"},
-     {"torch-backend", "cuda"},
-     {"require-hashes", "requirements"},
-     {"no-build-isolation-package", "build: {requires: …}"}}};
+constexpr auto kUvSettings = std::to_array<ToolWord>({
+    {"override-dependencies", "overrides"},
+    {"constraint-dependencies", "constraints"},
+    {"exclude-dependencies", "exclude"},
+    {"build-constraint-dependencies", kBuildConstraints},
+    {"extra-build-dependencies", kBuildRequires},
+    {"extra-build-variables", "build: {env: …}"},
+    {"config-settings", kBuildSettings},
+    {"config-settings-package", kBuildSettings},
+    {"no-binary", "no-binary"},
+    {"no-binary-package", "no-binary"},
+    {"no-build", "only-binary"},
+    {"no-build-package", "only-binary"},
+    {"only-binary", "only-binary"},
+    {"prerelease", "prerelease"},
+    {"dependency-metadata", "dependency-metadata"},
+    {"resolution", "constraints"},
+    {"exclude-newer", "constraints"},
+    {"exclude-newer-package", "constraints"},
+    {"torch-backend", "cuda"},
+    {"require-hashes", "requirements"},
+    {"no-build-isolation", kBuildRequires},
+    {"no-build-isolation-package", kBuildRequires},
+    {"no-emit-package", "exclude"},
+    {"python-platform", "platforms"},
+    {"python-version", "python"},
+    {"universal", ""},
+    {"fork-strategy", ""},
+    {"environments", "platforms"},
+    {"required-environments", "platforms"},
+    {"no-sources", ""},
+    {"no-sources-package", ""},
+    {"no-deps", ""},
+    {"extra", "requirements"},
+    {"all-extras", "requirements"},
+    {"group", "requirements"},
+    {"upgrade", ""},
+    {"upgrade-package", ""},
+});
+/// What of uv's settings is the machine's, as of its variables.
+constexpr auto kMachineSettings = std::to_array<std::string_view>({
+    "allow-insecure-host",
+    "cache-dir",
+    "concurrent-builds",
+    "concurrent-downloads",
+    "concurrent-installs",
+    "extra-index-url",
+    "find-links",
+    "http-proxy",
+    "https-proxy",
+    "index",
+    "index-strategy",
+    "index-url",
+    "keyring-provider",
+    "native-tls",
+    "no-cache",
+    "no-index",
+    "no-proxy",
+    "offline",
+    "system-certs",
+});
 
 std::string pip_variable(std::string_view name) {
   std::string text = "PIP_";
@@ -183,17 +266,20 @@ std::optional<std::string> rendered_toml(const TomlValue& value) {
   return std::nullopt;
 }
 
+/// The machine's settings stay, and with them the table `pip`.
 bool take_steering_out(TomlValue& table) {
   return std::erase_if(table.members, [](const auto& member) {
-           return setting_of_uv(member.first) != nullptr;
+           return member.first != "pip" && !is_among(kMachineSettings, member.first);
          }) > 0;
 }
 
 }  // namespace
 
-bool steers_uv(std::string_view variable) {
-  return std::any_of(kUvWords.begin(), kUvWords.end(),
-                     [&](const ToolWord& word) { return word.theirs == variable; });
+bool may_reach_uv(std::string_view variable) {
+  constexpr std::string_view kOwn = "UV_";
+  if (!variable.starts_with(kOwn) || is_among(kMachineVariables, variable)) return true;
+  return std::any_of(kMachinePrefixes.begin(), kMachinePrefixes.end(),
+                     [&](std::string_view prefix) { return variable.starts_with(prefix); });
 }
 
 UvConfigFiles uv_config_files(const std::vector<std::string>& environment, const fs::path& root) {

@@ -14,7 +14,8 @@ namespace mlenv {
 
 struct MachineWord {
   std::string where;  ///< `UV_OVERRIDE`, `prerelease` of a file
-  std::string key;    ///< of a recipe, that says the same: `overrides`, `build: {constraints: …}`
+  /// Of a recipe, that says the same: `overrides`, `build: {constraints: …}`; empty: none does.
+  std::string key;
   std::string value;  ///< as written; of a file of uv's empty
   friend bool operator==(const MachineWord&, const MachineWord&) = default;
 };
@@ -23,8 +24,9 @@ struct MachineWord {
 std::vector<MachineWord> machine_steering(const std::vector<std::string>& environment,
                                           const fs::path& root = "/");
 
-/// Variables of uv's that would steer it.
-bool steers_uv(std::string_view variable);
+/// Whether uv may see the variable: of its own those alone that are the machine's (indexes, logins,
+/// proxies, the cache), so that none that a later uv knows steers it.
+bool may_reach_uv(std::string_view variable);
 
 /// Files of uv's settings: the user's, then the machine's; those that there are.
 struct UvConfigFiles {
@@ -33,8 +35,8 @@ struct UvConfigFiles {
 };
 UvConfigFiles uv_config_files(const std::vector<std::string>& environment, const fs::path& root);
 
-/// The settings without those that steer, as TOML; nullopt where there is none such among them, or
-/// the text is no TOML.
+/// Those of the settings that are the machine's, as TOML; nullopt where all are, or the text is no
+/// TOML.
 std::optional<std::string> without_steering(const std::string& text);
 
 /// For uv: where its settings steer it, or would put aside those beside the question, variables

@@ -23,12 +23,9 @@ namespace {
 constexpr std::chrono::minutes kDeadline{15};
 constexpr std::size_t kLongestCause = 1000;
 
-/// They would answer another question than the one asked, as those that steer do. Index, login,
-/// proxy and cache settings stay.
-constexpr std::array<std::string_view, 9> kUnwantedUvVariables = {
-    "UV_PYTHON",      "UV_BUILD",          "UV_SYSTEM_PYTHON",     "UV_PROJECT",
-    "UV_WORKING_DIR", "UV_MANAGED_PYTHON", "UV_NO_MANAGED_PYTHON", "VIRTUAL_ENV",
-    "CONDA_PREFIX"};
+/// They would answer another question than the one asked. Of uv's own variables the machine's
+/// alone stay (`may_reach_uv`).
+constexpr std::array<std::string_view, 2> kUnwantedVariables = {"VIRTUAL_ENV", "CONDA_PREFIX"};
 
 struct UvProgram {
   const fs::path& path;
@@ -200,7 +197,7 @@ std::vector<std::string> uv_environment(const std::vector<std::string>& own) {
   std::vector<std::string> kept;
   for (const std::string& text : own) {
     const std::string_view name = std::string_view(text).substr(0, text.find('='));
-    if (!steers_uv(name) && !is_among(kUnwantedUvVariables, name)) kept.push_back(text);
+    if (may_reach_uv(name) && !is_among(kUnwantedVariables, name)) kept.push_back(text);
   }
   kept.emplace_back("UV_PYTHON_DOWNLOADS=never");
   trust_as_we_do(kept);

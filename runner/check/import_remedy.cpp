@@ -18,31 +18,48 @@ struct RemedyName {
   std::string_view package;
 };
 
-constexpr std::array<RemedyName, 13> kOddLibraries = {{{"libglib-2.0.so.0", "libglib2.0-0"},
-                                                       {"libgthread-2.0.so.0", "libglib2.0-0"},
-                                                       {"libgobject-2.0.so.0", "libglib2.0-0"},
-                                                       {"libgio-2.0.so.0", "libglib2.0-0"},
-                                                       {"libgmodule-2.0.so.0", "libglib2.0-0"},
-                                                       {"libz.so.1", "zlib1g"},
-                                                       {"libjpeg.so.62", "libjpeg62-turbo"},
-                                                       {"libOpenCL.so.1", "ocl-icd-libopencl1"},
-                                                       {"libmpi.so.40", "libopenmpi3"},
-                                                       {"libmpi.so.12", "libmpich12"},
-                                                       {"libtk8.6.so", "libtk8.6"},
-                                                       {"libtcl8.6.so", "libtcl8.6"},
-                                                       {"libmagic.so.1", "libmagic1"}}};
+constexpr auto kOddLibraries = std::to_array<RemedyName>({
+    {"libGLU.so.1", "libglu1-mesa"},
+    {"libOSMesa.so.8", "libosmesa6"},
+    {"libOpenCL.so.1", "ocl-icd-libopencl1"},
+    {"libdmtx.so.0", "libdmtx0b"},
+    {"libgeos_c.so.1", "libgeos-c1v5"},
+    {"libgio-2.0.so.0", "libglib2.0-0"},
+    {"libglib-2.0.so.0", "libglib2.0-0"},
+    {"libglut.so.3", "libglut3.12"},
+    {"libgmodule-2.0.so.0", "libglib2.0-0"},
+    {"libgobject-2.0.so.0", "libglib2.0-0"},
+    {"libgthread-2.0.so.0", "libglib2.0-0"},
+    {"libharfbuzz.so.0", "libharfbuzz0b"},
+    {"libjpeg.so.62", "libjpeg62-turbo"},
+    {"libmagic.so.1", "libmagic1"},
+    {"libmpi.so.12", "libmpich12"},
+    {"libmpi.so.40", "libopenmpi3"},
+    {"libtcl8.6.so", "libtcl8.6"},
+    {"libtk8.6.so", "libtk8.6"},
+    {"libz.so.1", "zlib1g"},
+});
 
 /// What packages say when they do not find a library by its bare name.
-constexpr std::array<RemedyName, 9> kKnownComplaints = {
-    {{"PortAudio library not found", "libportaudio2"},
-     {"sndfile library not found", "libsndfile1"},
-     {"failed to find libmagic", "libmagic1"},
-     {"Unable to find zbar shared library", "libzbar0"},
-     {"cannot load library 'libgobject-2.0", "libglib2.0-0"},
-     {"cannot load library 'libpango", "libpangoft2-1.0-0"},
-     {"libespeak", "espeak-ng"},
-     {"Could not find lib geos_c", "libgeos-c1v5"},
-     {"No module named 'tkinter'", "python3-tk"}}};
+constexpr auto kKnownComplaints = std::to_array<RemedyName>({
+    {"PortAudio library not found", "libportaudio2"},
+    {"sndfile library not found", "libsndfile1"},
+    {"failed to find libmagic", "libmagic1"},
+    {"Unable to find zbar shared library", "libzbar0"},
+    {"no library called \"cairo", "libcairo2"},
+    {"cannot load library 'libgobject-2.0", "libglib2.0-0"},
+    {"cannot load library 'libpango", "libpangoft2-1.0-0"},
+    {"libespeak", "espeak-ng"},
+    {"Could not find lib geos_c", "libgeos-c1v5"},
+    {"ImageMagick library", "libmagickwand-6.q16-6"},
+    {"Could not find Opus library", "libopus0"},
+    {"The 'enchant' C library was not found", "libenchant-2-2"},
+    {"Unable to find dmtx shared library", "libdmtx0b"},
+    {"Couldn't find the FluidSynth library", "libfluidsynth3"},
+    {"No module named 'tkinter'", "python3-tk"},
+    {"No module named 'distutils", "python3-distutils"},
+    {"No module named 'lib2to3", "python3-lib2to3"},
+});
 
 template <std::size_t N>
 std::string_view remedy_named(const std::array<RemedyName, N>& all, std::string_view what) {

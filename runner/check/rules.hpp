@@ -23,6 +23,7 @@ void persistence_off(Case& here);
 void requirement_unmet(Case& here);
 // rules_code.cpp
 void no_device_code(Case& here);
+void xla_too_old(Case& here);
 void ptx_only(Case& here);
 void recipe_gpus(Case& here);
 // rules_gpu.cpp

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "recipes/compat/cuda_releases.hpp"
+#include "recipes/compat/runtime_compilers.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 #include "runner/check/driver_standing.hpp"
@@ -93,6 +94,40 @@ void judge_gpu_code(Case& here, const Gpu& gpu, Missing& missing) {
   missing.source = "image device_code; host gpus";
 }
 
+bool asks_for_gpus(const Case& here) {
+  return here.uses_cuda().value == true && here.has_gpu().value == true && here.use().gpus != 0U;
+}
+
+/// Those that the image has no machine code for; before the build all: wheels are as their makers
+/// build them.
+std::vector<const Gpu*> gpus_without_code(const Case& here) {
+  if (here.image().device_code || !here.host().gpus) return gpus_by_ptx(here.image(), here.host());
+  std::vector<const Gpu*> all;
+  for (const Gpu& gpu : *here.host().gpus) all.push_back(&gpu);
+  return all;
+}
+
+/// A framework that compiles while it runs, and a GPU that it cannot compile for.
+struct FoundGap {
+  const FrameworkBuild* framework;
+  const Gpu* gpu;
+  std::string gpu_name;
+  CompilerGap known;
+};
+std::optional<FoundGap> gap_of(const Case& here) {
+  const auto& frameworks = here.image().frameworks;
+  if (!frameworks || !asks_for_gpus(here)) return std::nullopt;
+  for (const Gpu* gpu : gpus_without_code(here)) {
+    const auto architecture = architecture_of(*gpu);
+    for (const FrameworkBuild& one : *frameworks) {
+      if (!architecture || one.cuda == "cpu") continue;
+      const auto gap = compiler_gap(one.name, one.version, *architecture);
+      if (gap) return FoundGap{&one, gpu, architecture->name(), *gap};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void no_device_code(Case& here) {
@@ -112,12 +147,28 @@ void no_device_code(Case& here) {
                     : "hide this GPU: CUDA_VISIBLE_DEVICES with the others"});
 }
 
+void xla_too_old(Case& here) {
+  const auto gap = gap_of(here);
+  if (!gap) return;
+  here.find(
+      "xla-too-old",
+      {fmt::format("a {} whose compiler knows {}", gap->framework->name, gap->gpu_name),
+       fmt::format("{} {}, on {}", gap->framework->name, gap->framework->version, shown(*gap->gpu)),
+       fmt::format("image frameworks; host gpus; {}", gap->known.source),
+       gap->known.first.empty()
+           ? fmt::format("take a build of it that holds code for {} (NVIDIA's images do), or "
+                         "another GPU; no wheel that mlenv knows will do",
+                         gap->gpu_name)
+           : fmt::format("take {} {} or newer (`framework: {}>={}` in a recipe)",
+                         gap->framework->name, gap->known.first, gap->framework->name,
+                         gap->known.first)});
+}
+
 void ptx_only(Case& here) {
   constexpr const char* kRule = "ptx-only";
-  if (here.uses_cuda().value != true || here.has_gpu().value != true || here.use().gpus == 0U)
-    return;
+  if (!asks_for_gpus(here)) return;
   const auto gpus = gpus_by_ptx(here.image(), here.host());
-  if (gpus.empty() || ptx_is_too_new(here)) return;
+  if (gpus.empty() || ptx_is_too_new(here) || gap_of(here)) return;
   const auto standing = code_standing(here.image(), *gpus.front());
   const auto architecture = architecture_of(*gpus.front());
   here.find(kRule,

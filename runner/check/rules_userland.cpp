@@ -1,6 +1,7 @@
 // What the image's own files need of each other, of the processor and of the kernel.
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -16,6 +17,7 @@ namespace mlenv {
 namespace {
 
 constexpr std::size_t kMostLibrariesNamed = 3;
+constexpr std::size_t kMostPackagesNamed = 8;
 
 /// OCI's name (GOARCH) for what uname(2) says.
 std::string oci_architecture(const std::string& machine) {
@@ -104,6 +106,13 @@ void note_if_old(const Fact<SymbolVersions>& fact, std::string_view library, Old
                                             : fact->present);
 }
 
+/// For a list in a recipe.
+std::string listed_packages(const std::set<std::string>& packages) {
+  std::vector<std::string> first(packages.begin(), packages.end());
+  first.resize(std::min(first.size(), kMostPackagesNamed));
+  return join(first, ", ");
+}
+
 }  // namespace
 
 void architecture_differs(Case& here) {
@@ -128,9 +137,11 @@ void library_missing(Case& here) {
                                     [](const MissingLibrary& one) { return one.is_wanted(); });
   std::vector<std::string> names;
   std::vector<std::string> users;
+  std::set<std::string> packages;
   for (const MissingLibrary& one : *missing) {
     if (one.from_driver || (at_start && !one.is_wanted())) continue;
     names.push_back(one.library);
+    packages.insert(debian_package_of(one.library));
     users.push_back(fmt::format("`{}`{}", one.needed_by,
                                 one.files > 1 ? fmt::format(" and {} more", one.files - 1) : ""));
   }
@@ -141,7 +152,7 @@ void library_missing(Case& here) {
        missing.source,
        at_start ? fmt::format("add the package that holds it: by Debian's custom `system: [{}]` in "
                               "a recipe, else as `apt-file search {}` says",
-                              debian_package_of(names.front()), names.front())
+                              listed_packages(packages), names.front())
                 : "nothing, unless a program says that it cannot open them: only plugins need "
                   "them, or their packages load them first"});
 }

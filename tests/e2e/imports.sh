@@ -31,9 +31,42 @@ wheel mlenv_gomp 'import ctypes; ctypes.CDLL("libgomp.so.1")'
 wheel mlenv_undeclared 'import idna'
 wheel mlenv_driven 'import ctypes; ctypes.CDLL("libcuda.so.1")'
 wheel mlenv_crashes 'import os; os.abort()'
+wheel mlenv_exits 'import os; os._exit(0)'
+wheel mlenv_another 'import mlenv_plain; assert mlenv_plain.x == 1'
+# Says for others what it can, and spoils what it can reach.
+wheel mlenv_spoils 'import glob, os, signal
+for fd in range(3, 256):
+    try:
+        os.write(fd, b"imported")
+    except OSError:
+        pass
+for process in glob.glob("/proc/[0-9]*"):
+    for fd in glob.glob(process + "/fd/[0-9]*"):
+        try:
+            with open(fd, "wb", buffering=0) as file:
+                file.write(b"imported" * 100000)
+        except OSError:
+            pass
+for file in glob.glob("/opt/venv/lib/*/site-packages/mlenv_*/__init__.py") + glob.glob("/opt/venv/bin/python*"):
+    try:
+        with open(file, "w") as out:
+            out.write("x = 2")
+    except OSError:
+        pass
+try:
+    os.kill(-1, signal.SIGKILL)
+except OSError:
+    pass'
 export UV_FIND_LINKS=$work/wheels
 cd "$work"
 base_tree
+
+note "what sources load by name is known without a trial"
+small_recipe recipe.yaml mlenv_gomp
+"$MLENV" build -q >/dev/null
+"$MLENV" check small >"$work/out" 2>&1 || true
+grep -q 'library-missing' "$work/out" || fail "$(cat "$work/out")"
+grep -qF 'system: [libgomp1]' "$work/out" || fail "$(cat "$work/out")"
 
 note "all of it comes in"
 small_recipe recipe.yaml mlenv_plain
@@ -53,7 +86,7 @@ for line in 'imports: 1 succeeded, 3 failed' \
   'hint: add `system: [libgomp1]` and `packages: ["idna"]` to the recipe'; do
   grep -qF "$line" "$work/err" || fail "says nothing of \"$line\": $(cat "$work/err")"
 done
-"$MLENV" --json build --imports >"$work/out" 2>/dev/null && fail "status 0"
+failing_with imports-failed "$MLENV" --json build --imports
 python3 "$root/tests/schema/check.py" "$work/out" || fail "$(cat "$work/out")"
 equal "failures in JSON" 3 "$(jq '.imports.failed | length' "$work/out")"
 equal "without a GPU" mlenv_driven "$(jq -r '.imports.without_gpu[].import' "$work/out")"
@@ -68,6 +101,15 @@ done
 grep -q 'note: `import mlenv_crashes` failed when it was tried' "$work/err" || fail "run: $(cat "$work/err")"
 "$MLENV" run --no-project small -- python -c 'import mlenv_plain' 2>"$work/err"
 ! grep -q 'failed when it was tried' "$work/err" || fail "it says so each time: $(cat "$work/err")"
+
+note "each answers for itself alone"
+small_recipe recipe.yaml mlenv_spoils mlenv_exits mlenv_plain mlenv_another
+ends_with 3 "$MLENV" build --imports
+for line in 'imports: 2 succeeded, 2 failed' \
+  '`import mlenv_exits` (mlenv-exits 1.0): it ended Python with status 0' \
+  '`import mlenv_spoils` (mlenv-spoils 1.0): '; do
+  grep -qF "$line" "$work/err" || fail "says nothing of \"$line\": $(cat "$work/err")"
+done
 
 note "init --try adds it"
 printf 'mlenv_plain\nmlenv_gomp\nmlenv_undeclared\n' >requirements.txt

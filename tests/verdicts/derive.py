@@ -32,7 +32,7 @@ REFUSED = "forward-compatibility-refused"
 
 BLOCKS = """driver-too-old ptx-too-new forward-compatibility-refused driver-mismatch
 driver-not-loaded device-nodes-missing cuda-init-fails requirement-unmet driver-below-recipe
-no-device-code recipe-gpus fabric-manager-missing architecture-differs cpu-instructions
+no-device-code xla-too-old recipe-gpus fabric-manager-missing architecture-differs cpu-instructions
 kernel-too-old namespaces-forbidden""".split()
 RISKS = """cdi-missing gpus-after-daemon-reload library-missing import-fails symbol-version-missing
 two-cuda-runtimes shared-memory-small memlock-low open-files-low user-without-name disk-space
@@ -219,6 +219,18 @@ def toolkit_rules(cell, gpus, toolkit):
         cell.must.add("no-device-code")
 
 
+# JAX and TensorFlow make kernels while they run. JAX: 0.4.38 is the first with a compiler for
+# Blackwell. TensorFlow: no wheel up to 2.21 has one (reports.tsv).
+FIRST_FOR_BLACKWELL = {"jax": "0.4.38", "tensorflow": "2.22"}
+
+
+def compiles_for(image, capability):
+    if not at_least(capability, "10.0"):
+        return True
+    return all(at_least(one["version"], FIRST_FOR_BLACKWELL.get(one["name"], "0"))
+               for one in image.get("frameworks", []))  # fmt: skip
+
+
 def code_rules(cell, host, image, knows_ptx, driver_known):
     gpus = host["gpus"]
     for library in image.get("device_code", []):
@@ -229,6 +241,14 @@ def code_rules(cell, host, image, knows_ptx, driver_known):
             continue
         for gpu in gpus:
             how = covers(library["code"], gpu["compute_capability"])
+            if how == "ptx" and not compiles_for(image, gpu["compute_capability"]):
+                cell.must.add("xla-too-old")
+                if knows_ptx is False and driver_known:
+                    cell.must.add("ptx-too-new")
+                elif not knows_ptx:
+                    cell.may.add("ptx-too-new")
+                cell.open = cell.open or not driver_known
+                continue
             if how is None:
                 cell.must.add("no-device-code")
             elif how == "ptx" and not driver_known:

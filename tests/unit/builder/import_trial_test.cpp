@@ -2,32 +2,62 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.hpp"
-#include "tests/support/error_code.hpp"
+#include "builder/imports/import_once.hpp"
+#include "builder/imports/top_levels.hpp"
 
 namespace mlenv {
 namespace {
 
-TEST(ImportTrial, TellsWhatFailedAndWhatItLacks) {
-  const ImportTrial trial = read_import_trial(
-      R"({"package": "numpy", "version": "2.1", "import": "numpy", "error": "", "module": ""}
-{"package": "lightgbm", "version": "4.6.0", "import": "lightgbm", "error": "OSError: libgomp.so.1: cannot open shared object file: No such file or directory", "module": ""}
-{"package": "x", "version": "1", "import": "x", "error": "ModuleNotFoundError: No module named 'yaml'", "module": "yaml"}
-{"package": "tensorrt", "version": "10", "import": "tensorrt", "error": "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory", "module": ""}
-)",
-      "the image");
-  EXPECT_EQ(trial.imported, 1U);
-  ASSERT_EQ(trial.failed.size(), 2U);
-  EXPECT_EQ(trial.failed[0].library, "libgomp.so.1");
-  EXPECT_EQ(trial.failed[1].module, "yaml");
-  ASSERT_EQ(trial.without_gpu.size(), 1U);
-  EXPECT_EQ(trial.without_gpu[0].import, "tensorrt");
+using ImportNames = std::vector<std::string>;
+constexpr std::chrono::seconds kLimit{7};
+
+std::string failed_answer(std::string_view error, std::string_view module) {
+  std::string said = "failed";
+  return said.append(1, '\0').append(error).append(1, '\0').append(module);
 }
 
-TEST(ImportTrial, WhatIsNoAnswerIsRefused) {
-  EXPECT_EQ(code_of([] { read_import_trial("Segmentation fault\n", "the image"); }),
-            "imports-failed");
-  EXPECT_EQ(code_of([] { read_import_trial("[1]\n", "the image"); }), "imports-failed");
+TEST(ImportTrial, AnImportHasToSayThatItCameInAndToEndWell) {
+  EXPECT_EQ(judged_import({"imported", false, {}}, kLimit).error, "");
+  EXPECT_EQ(judged_import({"", false, {0, false}}, kLimit).error, "it ended Python with status 0");
+  EXPECT_EQ(judged_import({"imported", false, {3, false}}, kLimit).error,
+            "it ended Python with status 3");
+  EXPECT_EQ(judged_import({"imported", false, {134, true}}, kLimit).error, "ended by SIGABRT");
+  EXPECT_EQ(judged_import({"imported", true, {}}, kLimit).error, "no end within 7 seconds");
+  EXPECT_EQ(judged_import({"importedimported", false, {}}, kLimit).error,
+            "it ended Python with status 0");
+}
+
+TEST(ImportTrial, WhatPythonSaysIsOneHarmlessBoundedLine) {
+  const ImportOutcome outcome = judged_import(
+      {failed_answer("ModuleNotFoundError: No module named 'yaml'", "yaml"), false, {}}, kLimit);
+  EXPECT_EQ(outcome.error, "ModuleNotFoundError: No module named 'yaml'");
+  EXPECT_EQ(outcome.module, "yaml");
+  EXPECT_EQ(judged_import({failed_answer("E: \x1b[2J\n", ""), false, {}}, kLimit).error,
+            "E: \\x1b[2J\\n");
+  EXPECT_LT(
+      judged_import({failed_answer(std::string(9000, 'x'), ""), false, {}}, kLimit).error.size(),
+      400U);
+}
+
+TEST(ImportTrial, TheLibraryThatAMessageNamesIsFound) {
+  FailedImport one;
+  one.error = "OSError: libgomp.so.1: cannot open shared object file: No such file or directory";
+  find_cause(one);
+  EXPECT_EQ(one.library, "libgomp.so.1");
+}
+
+TEST(ImportTrial, NamesAreThoseThatAnImportStatementTakes) {
+  EXPECT_EQ(top_levels("numpy/__init__.py,sha256=x,1\r\nnumpy/core/__init__.py,,\n"
+                       "numpy_helper.py,,\n_private.py,,\n_hidden/__init__.py,,\n"
+                       "numpy-2.1.dist-info/METADATA,,\n../../../bin/f2py,,\n"
+                       "cv.cpython-311-x86_64-linux-gnu.so,,\nlibx.so,,\ntests/__init__.py,,\n"),
+            (ImportNames{"cv", "numpy", "numpy_helper"}));
+  EXPECT_EQ(
+      top_levels("google/cloud/storage/__init__.py,,\ngoogle/cloud/storage/v1/__init__.py,,\n"),
+      ImportNames{"google.cloud.storage"});
+  EXPECT_EQ(top_levels("\"odd,name/__init__.py\",,\n\"a\"\"b.py\",,\n\"plain.py\",,\n"),
+            ImportNames{"plain"});
+  EXPECT_EQ(top_levels("a b/__init__.py,,\n9x.py,,\nos.path.py,,\n\n"), ImportNames{});
 }
 
 }  // namespace

@@ -140,5 +140,18 @@ TEST(HostileLock, HugeTextsAreShownInPart) {
   EXPECT_EQ(lock(huge), "lock-invalid");
 }
 
+TEST(HostileText, ShownLinesHaveNoOtherLineEnds) {
+  try {
+    (void)parse_recipe("name: a\nbase: debian:bookworm\nodd: \"x\xC2\x85y\xE2\x80\xA8z\"\n",
+                       "r.yaml");
+    FAIL() << "it was read";
+  } catch (const Error& error) {
+    const std::string said = error.what();
+    EXPECT_EQ(said.find("\xC2\x85"), std::string::npos) << said;
+    EXPECT_EQ(said.find("\xE2\x80\xA8"), std::string::npos) << said;
+    EXPECT_NE(said.find("\\u{2028}"), std::string::npos) << said;
+  }
+}
+
 }  // namespace
 }  // namespace mlenv

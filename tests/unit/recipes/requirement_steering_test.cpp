@@ -224,5 +224,19 @@ TEST_F(RequirementSteeringTest, StaysWhereARecipeIsEdited) {
   EXPECT_EQ(edit.recipe.steering, before.steering);
 }
 
+TEST_F(RequirementSteeringTest, AFileLeavesOutNothingThatTheRecipeItselfAsksFor) {
+  const std::string text = "[tool.uv]\nexclude-dependencies = [\"six\"]\n";
+  EXPECT_EQ(of_project(text).steering.exclude, NameSet{"six"});
+  try {
+    of_project(text, "\npackages: [numpy, Six>=1]");
+    FAIL() << "it was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "recipe-invalid");
+    EXPECT_NE(std::string(error.what()).find("recipe.yaml:4:"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("`six` is asked for here"), std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace mlenv

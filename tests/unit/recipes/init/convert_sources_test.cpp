@@ -172,6 +172,43 @@ TEST_F(ConvertSourcesTest, LinksOutOfTheFolderAreNotRead) {
   }
 }
 
+TEST_F(ConvertSourcesTest, LinkedFoldersOutOfTheFolderAreNotRead) {
+  const TemporaryFolder elsewhere{temporary_root()};
+  const fs::path site = elsewhere.path() / "lib/python3.11/site-packages";
+  make_folders(site / "secret-1.0.dist-info");
+  write_file(elsewhere.path() / "pyvenv.cfg", "version = 3.11.2\n", false);
+  write_file(elsewhere.path() / "requirements.txt", "secret\n", false);
+  for (const char* name : {"linked", "linked/"}) {
+    fs::remove(folder_.path() / "linked");
+    fs::create_directory_symlink(elsewhere.path(), folder_.path() / "linked");
+    EXPECT_EQ(code_of([&] { of(name); }), "source-invalid") << name;
+  }
+  fs::create_directory_symlink(site, folder_.path() / "site");
+  put("own/pyvenv.cfg", "version = 3.11.2\n");
+  make_folders(folder_.path() / "own/lib");
+  fs::create_directory_symlink(elsewhere.path() / "lib/python3.11",
+                               folder_.path() / "own/lib/python3.11");
+  const Draft draft = of("own");
+  EXPECT_EQ(draft.packages, Strings{});
+  EXPECT_EQ(told(draft).size(), 1U);
+  put("inner/requirements.txt", "six\n");
+  fs::create_directory_symlink("inner", folder_.path() / "to-inner");
+  EXPECT_EQ(of("to-inner").packages, Strings{"six"});
+}
+
+TEST_F(ConvertSourcesTest, LineEndsOfOtherKindsStartNoKey) {
+  put("Dockerfile",
+      "FROM debian:12\nENV A=\"x\xC2\x85y: z\"\nSHELL [\"\xE2\x80\xA8packages: [evil]\"]\n"
+      "RUN echo a\xE2\x80\xA8packages && \\\n  echo b\n");
+  Draft draft = of("Dockerfile");
+  draft.name = "x";
+  choose_for_host(draft, {"debian:bookworm", ""});
+  const std::string text = render_draft(draft, "recipe.yaml");
+  EXPECT_EQ(text.find("\xE2\x80\xA8"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\xC2\x85"), std::string::npos) << text;
+  EXPECT_EQ(parse_recipe(text, "recipe.yaml").env.at("A"), "x\xC2\x85y: z");
+}
+
 TEST_F(ConvertSourcesTest, RequirementsAsPeopleHaveThem) {
   std::string text = "\xFF\xFE";
   for (const char c : std::string("numpy==1.26.4\r\nsix\r\n")) text += std::string{c, '\0'};

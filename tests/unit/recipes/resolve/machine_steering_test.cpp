@@ -62,6 +62,10 @@ TEST_F(MachineSteeringTest, UvIsGivenSettingsThatDoNotSteer) {
             "concurrent-builds = 3\nindex = [{ url = \"https://h.example/\" }]\noffline = true\n"
             "pip = {}\n");
 
+  EXPECT_EQ(without_steering("universal = true\nno-emit-package = [\"a\"]\nof-tomorrow = 1\n"
+                             "no-index = true\n[pip]\npython-platform = \"windows\"\n"),
+            "no-index = true\npip = {}\n");
+
   put("home/uv/uv.toml", "prerelease = \"allow\"\noffline = true\n");
   put("etc/uv/uv.toml", "offline = true\n");
   const TemporaryFolder folder{temporary_root()};
@@ -79,6 +83,20 @@ TEST_F(MachineSteeringTest, UvIsGivenSettingsThatDoNotSteer) {
   EXPECT_EQ(read_file(fs::path(variable_in(environment, "XDG_CONFIG_HOME")) / "uv/uv.toml"),
             "offline = true\n");
   EXPECT_EQ(read_file(fs::path(variable_in(environment, "XDG_CONFIG_DIRS")) / "uv/uv.toml"), "");
+}
+
+TEST_F(MachineSteeringTest, OfUvsVariablesTheMachinesAloneReachIt) {
+  for (const char* name : {"PATH", "HTTPS_PROXY", "UV_INDEX", "UV_INDEX_SITE_PASSWORD",
+                           "UV_FIND_LINKS", "UV_CONCURRENT_BUILDS", "UV_CACHE_DIR"}) {
+    EXPECT_TRUE(may_reach_uv(name)) << name;
+  }
+  for (const char* name : {"UV_OVERRIDE", "UV_FORK_STRATEGY", "UV_PYTHON", "UV_OF_TOMORROW",
+                           "UV_NO_SOURCES", "UV_PREVIEW"}) {
+    EXPECT_FALSE(may_reach_uv(name)) << name;
+  }
+  EXPECT_EQ(keys({"UV_FORK_STRATEGY=fewest"}), (Strings{"`UV_FORK_STRATEGY` "}));
+  EXPECT_EQ(with_machine_keys("name: a\n", machine_steering({"UV_NO_SOURCES=1"}, root_.path())),
+            "name: a\n");
 }
 
 TEST_F(MachineSteeringTest, ANewRecipeSaysIt) {

@@ -86,6 +86,37 @@ TEST(PtxOnly, CompiledAtEachStart) {
   EXPECT_EQ(with_code({"compute_100"}).found(), "no-device-code");
 }
 
+Pair framework_on(const char* name, const char* version, const char* capability) {
+  Pair pair = with_code({"sm_80", "sm_90", "compute_90"});
+  pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{name, version, "12.5"}});
+  pair.host.gpus = from_test(std::vector<Gpu>{gpu(0, "NVIDIA B200", capability)});
+  return pair;
+}
+
+TEST(XlaTooOld, AFrameworkThatCompilesHasToKnowTheGpu) {
+  EXPECT_EQ(framework_on("jax", "0.4.37", "10.0").found(), "xla-too-old");
+  EXPECT_EQ(framework_on("jax", "0.4.38", "10.0").found(), "ptx-only");
+  EXPECT_EQ(framework_on("jax", "0.4.30", "9.0").found(), "");
+  EXPECT_EQ(framework_on("tensorflow", "2.21.0", "12.0").found(), "xla-too-old");
+  EXPECT_EQ(framework_on("tensorflow", "2.22.0", "12.0").found(), "ptx-only");
+  EXPECT_EQ(framework_on("torch", "2.4.0", "12.0").found(), "ptx-only");
+  EXPECT_EQ(framework_on("jax", "0.4.30", "12.0").finding("xla-too-old").remedy,
+            "take jax 0.4.38 or newer (`framework: jax>=0.4.38` in a recipe)");
+}
+
+TEST(XlaTooOld, ABuildWithCodeForTheGpuKnowsIt) {
+  Pair pair = framework_on("tensorflow", "2.20.0", "12.0");
+  pair.image.device_code =
+      from_test(std::vector<DeviceLibrary>{{"/v/libtensorflow_cc.so", {"sm_90", "sm_120"}, true}});
+  EXPECT_EQ(pair.found(), "");
+}
+
+TEST(XlaTooOld, IsKnownBeforeTheBuild) {
+  Pair pair = framework_on("tensorflow", "2.20.0", "12.0");
+  pair.image.device_code = unknown<std::vector<DeviceLibrary>>("known after the build");
+  EXPECT_NE(pair.found().find("xla-too-old"), std::string::npos) << pair.found();
+}
+
 TEST(RecipeGpus, OneOfThemMustBeHere) {
   Pair pair = torch_on_h100();
   pair.image.gpus = from_test(Strings{"sm_80", "sm_90"});
