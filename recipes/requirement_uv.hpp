@@ -43,6 +43,7 @@ class UvSettings {
   void own_indexes(Steering& steering) const;
   const TomlValue* index(const std::string& name) const;
   bool is_chosen(const TomlValue& entry) const;
+  bool counts(const TomlValue& entry, const std::string& package) const;
   void note(const char* key, std::string text, RequirementLists& lists) const;
 
   const RequirementFolder& folder_;

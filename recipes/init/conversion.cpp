@@ -31,13 +31,6 @@ constexpr std::array<Framework, 6> kFrameworkPackages = {{{"torch", "pytorch", "
                                                           {"tensorflow-gpu", "tensorflow", "12"},
                                                           {"jax", "jax", ""}}};
 
-/// Of Debian and Ubuntu releases, the preferred one first: of the stable Debian that is known best.
-constexpr std::array<std::string_view, 6> kPythons = {"3.11", "3.13", "3.9", "3.12", "3.10", "3.8"};
-constexpr std::string_view kNoSuchPython =
-    "no release of Debian or Ubuntu that mlenv knows has such a Python: `sources: {python: {url: "
-    "…, "
-    "sha256: …}}` brings one along";
-
 const Framework* known_framework(std::string_view package) {
   for (const Framework& one : kFrameworkPackages) {
     if (one.package == package) return &one;
@@ -181,9 +174,9 @@ bool Conversion::replaces_framework(const Requirement& requirement) const {
 
 bool Conversion::framework_package(const SourcePlace& place, Requirement requirement) {
   const Framework* framework = known_framework(requirement.normalised_name());
-  if (framework == nullptr || !requirement.marker.empty() || !requirement.address.empty()) {
-    return false;
-  }
+  if (framework == nullptr || !requirement.address.empty()) return false;
+  if (!holds_on_every_image(requirement.marker)) return false;
+  requirement.marker.clear();
   const Requirement as_written = requirement;
   requirement.name = framework->name;
   std::string cuda(framework->cuda);
@@ -246,6 +239,7 @@ void Conversion::python_package(const SourcePlace& place, std::string_view text)
   if (!requirement || elsewhere(place, *requirement)) return;
   local_version(place, *requirement);
   if (framework_package(place, *requirement)) return;
+  python_of_wheel(place, *requirement);
   if (requirement->normalised_name() == "pytorch") requirement->name = "torch";
   package_item(*requirement);
 }
@@ -272,35 +266,6 @@ void Conversion::env(const SourcePlace& place, std::string_view name, std::strin
   }
   draft.env.emplace_back(name, value);
   check_count(draft.env.size(), "variables", kMostVariables);
-}
-
-void Conversion::python_version(const SourcePlace& place, std::string_view text) {
-  const std::string release = version_prefix(text, 2);
-  if (release == text && release.find('.') == std::string::npos) return;  // `3`: any
-  if (base_with_python(release).empty()) {
-    leave_out(place, fmt::format("Python {}", text), kNoSuchPython);
-    return;
-  }
-  if (release != text && !text.ends_with(".*")) {
-    leave_out(
-        place, fmt::format("Python {}", text),
-        fmt::format("Python {} is the base's, with the third number that it has there", release));
-  }
-  draft.python = release;
-}
-
-void Conversion::python_range(const SourcePlace& place, std::string_view specifier) {
-  for (const std::string_view python : kPythons) {
-    // Its newest patch release: a range may ask for one (`>=3.11.4`), and the distribution decides
-    // which.
-    if (!version_satisfies(python, specifier) &&
-        !version_satisfies(fmt::format("{}.99", python), specifier)) {
-      continue;
-    }
-    draft.python = python;
-    return;
-  }
-  leave_out(place, fmt::format("Python {}", specifier), kNoSuchPython);
 }
 
 void Conversion::cuda_release(const SourcePlace& place, std::string_view text) {
@@ -362,6 +327,11 @@ void Conversion::finish_steps() {
 }
 
 void Conversion::finish() {
+  if (draft.python.empty() && draft.base.empty() && of_wheels_.size() == 1) {
+    const auto& [python, place] = *of_wheels_.begin();
+    python_version(place, python);
+    note(place, "Python " + python, "a wheel that is named here is for this one alone");
+  }
   finish_steps();
   std::move(together_.begin(), together_.end(), std::back_inserter(draft.left_out));
   together_.clear();

@@ -47,6 +47,7 @@ class Conversion {
   /// `3.11` or `3.11.4`.
   void python_version(const SourcePlace& place, std::string_view text);
   /// `>=3.10,<4`: bookworm's Python where it is allowed, else another release's, Ubuntu's too.
+  /// `||` stands between alternatives.
   void python_range(const SourcePlace& place, std::string_view specifier);
   /// `12`, `12.4`, `12.4.1`.
   void cuda_release(const SourcePlace& place, std::string_view text);
@@ -73,6 +74,8 @@ class Conversion {
  private:
   bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
+  static bool holds_on_every_image(std::string_view marker);
+  void python_of_wheel(const SourcePlace& place, const Requirement& requirement);
   void local_version(const SourcePlace& place, Requirement& requirement);
   bool elsewhere(const SourcePlace& place, const Requirement& requirement);
   std::optional<Requirement> requirement_of(const SourcePlace& place, std::string_view text);
@@ -91,6 +94,7 @@ class Conversion {
   std::vector<Index> extra_indexes_;
   std::vector<Step> steps_;
   std::set<fs::path> read_;
+  std::map<std::string, SourcePlace> of_wheels_;  ///< Pythons that wheels by address are for
   bool later_wins_ = false;
   std::vector<LeftOut> together_;  ///< texts of the same `why` are joined
 };

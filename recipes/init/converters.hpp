@@ -22,10 +22,20 @@ struct ConversionSource {
 /// text that is no UTF-8, and `absent`, `too-large`.
 ConversionSource read_source(const fs::path& path, const Conversion& to);
 
+/// A path that a project's file names, from that file's folder, as a recipe says it: from its own.
+std::string path_from_recipe(const fs::path& file, std::string_view path, const Conversion& to);
+
+/// What is asked of a project beside what it needs always.
+struct ProjectChoice {
+  std::vector<std::string> extras{};
+  std::vector<std::string> groups{};
+};
+
 void convert_conda(const ConversionSource& source, Conversion& to);
 void convert_dockerfile(const ConversionSource& source, Conversion& to);
 void convert_cog(const ConversionSource& source, Conversion& to);
-void convert_pyproject(const ConversionSource& source, Conversion& to);
+void convert_pyproject(const ConversionSource& source, Conversion& to,
+ const ProjectChoice& choice = {});
 void convert_setup(const ConversionSource& source, Conversion& to);  ///< setup.py, setup.cfg
 void convert_pixi(const ConversionSource& source, Conversion& to);
 void convert_devcontainer(const ConversionSource& source, Conversion& to);
