@@ -2,13 +2,13 @@
 // `[tool.uv]` of a pyproject.toml, as far as it says how packages are chosen and built.
 #include <string>
 
+#include "recipes/marker.hpp"
 #include "recipes/requirement_toml.hpp"
 
 namespace mlenv {
 
 /// What is known of a marker before an image's Python and machine are: it holds on all, on none, or
 /// on some of those that the recipe may be for.
-enum class MarkerReach { all, none, some };
 MarkerReach marker_reach(const std::string& marker, const Recipe& recipe);
 
 class UvSettings {

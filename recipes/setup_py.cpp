@@ -54,6 +54,11 @@ class SetupReader {
   void statement(std::size_t i) {
     const PythonToken& name = tokens_[i];
     const bool plus = is_sign(at(i + 1), '+') && is_sign(at(i + 2), '=');
+    if (is_sign(at(i + 1), '[') && at(i + 2).kind == TokenKind::text && is_sign(at(i + 3), ']') &&
+        is_sign(at(i + 4), '=')) {
+      keys_[name.text].emplace(at(i + 2).text, at(i + 2).line);
+      return;
+    }
     if (const std::size_t value = value_assigned(i); value > 0) {
       // What a condition or a function assigns, or is assigned again, is computed.
       if (!name.margin || !assigned_.emplace(name.text, expression(value)).second) {
@@ -185,7 +190,12 @@ class SetupReader {
   }
 
   void extras(PythonTokens value) {
-    if (value.size() == 1 && assigned_.contains(value[0].text)) value = assigned_[value[0].text];
+    if (value.size() == 1) {
+      if (const auto more = keys_.find(value[0].text); more != keys_.end()) {
+        facts_.extras.insert(more->second.begin(), more->second.end());
+      }
+      if (assigned_.contains(value[0].text)) value = assigned_[value[0].text];
+    }
     int depth = 0;
     for (std::size_t i = 0; i + 1 < value.size(); ++i) {
       depth += depth_change(value[i]);
@@ -347,7 +357,7 @@ class SetupReader {
   /// Between tokens, up to the next function behind `last`.
   void requirement_files(std::size_t begin, std::size_t end, std::size_t last) {
     for (std::size_t i = begin; i < std::min(tokens_.size(), end); ++i) {
-      if (i > last && tokens_[i].text == "def") return;
+      if (i > last && (tokens_[i].text == "def" || tokens_[i].margin)) return;
       if (tokens_[i].kind == TokenKind::text && says(tokens_[i].text, "requirement")) {
         add_file(tokens_[i].text);
       }
@@ -364,6 +374,7 @@ class SetupReader {
   std::vector<PythonToken> tokens_;
   std::map<std::string, PythonTokens> assigned_;
   std::map<std::string, std::vector<Addition>> added_;
+  std::map<std::string, std::map<std::string, int>> keys_;  ///< of `x["a"] = …`, and where
   std::set<std::string> heeded_;
   std::set<std::string> changed_;              ///< by more than one plain assignment at the margin
   std::set<std::string> searched_;             ///< for files that they are read from

@@ -202,7 +202,9 @@ void CondaPackages::python_package(const SourcePlace& place, const std::string& 
   }
   const auto specifier = pep440_specifier(spec);
   if (!specifier) to_.leave_out_with_others(place, text, kNoSuchVersion);
-  to_.python_package(place, name + specifier.value_or(""));
+  const std::string extras =
+      spec.extras.empty() || name.ends_with(']') ? "" : fmt::format("[{}]", spec.extras);
+  to_.python_package(place, name + extras + specifier.value_or(""));
   const std::string cuda = name == "torch" ? cuda_of_build(spec.build) : std::string{};
   if (!cuda.empty() && to_.draft.cuda.empty()) to_.cuda_release(place, cuda);
 }

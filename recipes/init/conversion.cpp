@@ -12,8 +12,10 @@
 #include "recipes/init/conda_names.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/init/named_requirement.hpp"
+#include "recipes/marker.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
+#include "recipes/wheel_name.hpp"
 
 namespace mlenv {
 namespace {
@@ -66,6 +68,32 @@ constexpr std::string_view kCondaFolder =
 constexpr std::string_view kCondaOwn =
     "libraries and tools of conda's: they are not asked of PyPI, where another project may be "
     "called so";
+
+constexpr std::string_view kNoExtra = "packages of extras, which nothing asks for";
+
+bool speaks_of_system(std::string_view marker) {
+  constexpr std::array<std::string_view, 5> kWords = {"sys_platform", "platform_system", "os_name",
+                                                      "sys.platform", "os.name"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view one) { return says(marker, one); });
+}
+
+/// By its address.
+bool is_wheel_of_another_system(const Requirement& requirement) {
+  if (requirement.address.empty()) return false;
+  std::string file = requirement.address.substr(requirement.address.rfind('/') + 1);
+  file.erase(std::min(file.find('#'), file.size()));
+  const auto wheel = parse_wheel_name(file);
+  return wheel && !runs_on(*wheel, "x86_64") && !runs_on(*wheel, "aarch64");
+}
+
+/// `torch==2.7.1+${CUDA}` without what a variable of the machine decides.
+std::string without_local_variable(std::string_view text) {
+  const std::size_t plus = text.find("+${");
+  const std::size_t end = plus == std::string_view::npos ? plus : text.find('}', plus);
+  if (end == std::string_view::npos) return std::string(text);
+  return std::string(text.substr(0, plus)) + std::string(text.substr(end + 1));
+}
 
 }  // namespace
 
@@ -175,7 +203,7 @@ bool Conversion::replaces_framework(const Requirement& requirement) const {
 bool Conversion::framework_package(const SourcePlace& place, Requirement requirement) {
   const Framework* framework = known_framework(requirement.normalised_name());
   if (framework == nullptr || !requirement.address.empty()) return false;
-  if (!holds_on_every_image(requirement.marker)) return false;
+  if (marker_reach(requirement.marker) != MarkerReach::all) return false;
   requirement.marker.clear();
   const Requirement as_written = requirement;
   requirement.name = framework->name;
@@ -203,8 +231,15 @@ bool Conversion::framework_package(const SourcePlace& place, Requirement require
 bool Conversion::elsewhere(const SourcePlace& place, const Requirement& requirement) {
   const std::string name = requirement.normalised_name();
   const bool other = is_among(kOfOtherSystems, name) || name.starts_with("pyobjc");
-  if (other && requirement.marker.empty()) {
+  if ((other && requirement.marker.empty()) || is_wheel_of_another_system(requirement)) {
     leave_out_with_others(place, requirement.str(), kOtherSystem);
+    return true;
+  }
+  // A marker about Python is left to the resolver, which knows the image's.
+  const bool about_system = speaks_of_system(requirement.marker);
+  const bool about_extra = says(requirement.marker, "extra");
+  if ((about_system || about_extra) && marker_reach(requirement.marker) == MarkerReach::none) {
+    leave_out_with_others(place, requirement.str(), about_extra ? kNoExtra : kOtherSystem);
     return true;
   }
   if (name == "pkg-resources") {
@@ -217,7 +252,13 @@ bool Conversion::elsewhere(const SourcePlace& place, const Requirement& requirem
 
 std::optional<Requirement> Conversion::requirement_of(const SourcePlace& place,
                                                       std::string_view text) {
-  const NamedRequirement named = named_requirement(folder_, text);
+  const std::string plain = without_local_variable(text);
+  if (plain != text) {
+    leave_out(place, text,
+              "a variable of the machine names the build: the release itself is asked for, and "
+              "`cuda` says for which CUDA");
+  }
+  const NamedRequirement named = named_requirement(folder_, plain);
   const auto read = parse_requirement(named.text);
   if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
     leave_out(place, text, wrong->message);

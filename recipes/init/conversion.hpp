@@ -74,7 +74,6 @@ class Conversion {
  private:
   bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
-  static bool holds_on_every_image(std::string_view marker);
   void python_of_wheel(const SourcePlace& place, const Requirement& requirement);
   void local_version(const SourcePlace& place, Requirement& requirement);
   bool elsewhere(const SourcePlace& place, const Requirement& requirement);

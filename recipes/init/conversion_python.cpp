@@ -6,7 +6,6 @@
 
 #include "recipes/distribution.hpp"
 #include "recipes/init/conversion.hpp"
-#include "recipes/marker.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 #include "recipes/wheel_name.hpp"
@@ -71,18 +70,6 @@ void Conversion::python_of_wheel(const SourcePlace& place, const Requirement& re
   constexpr std::string_view kCPython = "cp3";
   if (!tag.starts_with(kCPython) || !all_digits(tag.substr(2))) return;
   of_wheels_.emplace(fmt::format("3.{}", tag.substr(kCPython.size())), place);
-}
-
-/// Whether a marker says nothing that could be otherwise on an image: `sys_platform == "linux"`.
-bool Conversion::holds_on_every_image(std::string_view marker) {
-  if (marker.empty()) return true;
-  if (says(marker, "extra")) return false;
-  for (const std::string_view python : kPythons) {
-    for (const char* machine : {"x86_64", "aarch64"}) {
-      if (!marker_holds(marker, {fmt::format("{}.0", python), machine})) return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace mlenv

@@ -107,7 +107,9 @@ class Pipfile {
         indexes(table);
       } else if (key == "dev-packages") {
         for_development(table);
-      } else if (key != "pipenv") {
+      } else if (key == "pipenv") {
+        settings(table);
+      } else {
         to_.leave_out(place(table), key, "no key of the recipe stands for it");
       }
     }
@@ -140,6 +142,12 @@ class Pipfile {
       to_.leave_out_with_others(
           place(one), url, "indexes: this machine's are used; others can be named in `sources`");
     }
+  }
+
+  void settings(const TomlValue& table) {
+    const TomlValue* one = table.find("allow_prereleases");
+    if (one == nullptr || !one->boolean) return;
+    to_.leave_out(place(*one), "allow_prereleases", "the recipe says it with `prerelease: allow`");
   }
 
   void for_development(const TomlValue& table) {

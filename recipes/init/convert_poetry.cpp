@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "recipes/init/poetry_versions.hpp"
+#include "recipes/marker.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -117,7 +118,13 @@ class PoetryTable {
     const std::string specifier =
         address.empty() ? specifier_of(package, version, value) : " @ " + address;
     std::string text = package + extras_of(package, value) + specifier;
-    if (const std::string marker = marker_of(value); !marker.empty()) text += " ; " + marker;
+    std::string marker = marker_of(value);
+    // With the extras that are asked for, which no requirement of a recipe knows.
+    if (says(marker, "extra") && !marker_mistake(marker) &&
+        marker_reach(marker, {choice_.extras.begin(), choice_.extras.end()}) == MarkerReach::all) {
+      marker.clear();
+    }
+    if (!marker.empty()) text += " ; " + marker;
     to_.python_package(place(value), text);
   }
 
