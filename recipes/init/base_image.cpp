@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "recipes/base_image.hpp"
+#include "recipes/compat/framework_cuda.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/host_choice.hpp"
@@ -123,11 +124,19 @@ void python(const SourcePlace& place, const ImageWords& words, std::string_view 
 
 /// `continuumio/miniconda3`, `condaforge/miniforge3`, `mambaorg/micromamba`
 bool is_conda_image(std::string_view repository) {
-  for (const std::string_view one :
-       {"miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", "anaconda"}) {
+  for (const std::string_view one : {"miniconda3", "anaconda3", "miniforge3", "mambaforge",
+                                     "micromamba", "anaconda", "miniconda", "miniforge"}) {
     if (repository.ends_with(one)) return true;
   }
   return false;
+}
+
+void of_conda(const SourcePlace& place, const ImageWords& /*words*/, std::string_view image,
+              Conversion& to) {
+  bring_usual(place, to);
+  bring(place, {"git"}, to);
+  to.draft.base_note.clear();
+  to.leave_out(place, image, "conda itself: packages are Python's and Debian's here");
 }
 
 /// Jupyter's images, by what each adds to the one before it (their documentation, "Selecting an
@@ -185,7 +194,8 @@ void hugging_face(const SourcePlace& place, const ImageWords& words, std::string
 }
 
 /// `pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime`, `tensorflow/tensorflow:2.15.0-gpu`
-void framework(const SourcePlace& place, const ImageWords& words, Conversion& to) {
+void framework(const SourcePlace& place, const ImageWords& words, std::string_view image,
+               Conversion& to) {
   const bool torch = words.repository.starts_with("pytorch/");
   std::string requirement = torch ? "torch" : "tensorflow";
   if (!words.tag.empty() && is_tag_version(words.tag.front()))
@@ -199,12 +209,60 @@ void framework(const SourcePlace& place, const ImageWords& words, Conversion& to
     for (const std::string_view one : {"torchvision", "torchaudio"}) to.python_package(place, one);
   }
   if (tag_has(words, "devel")) bring(place, {"build-essential", "python3-dev", "git"}, to);
-  if (!torch && tag_has(words, "gpu")) to.cuda_release(place, "12");
+  if (!torch && tag_has(words, "gpu")) {
+    const std::string version = requirement.substr(requirement.find_first_of("=") + 1);
+    const std::string_view cuda = cuda_of_tensorflow(is_tag_version(version) ? "==" + version : "");
+    if (!cuda.empty()) to.cuda_release(place, cuda);
+  }
   if (tag_has(words, "jupyter")) to.python_package(place, "jupyterlab");
+  to.leave_out(place, image, "what else this image holds, beside the framework");
+}
+
+/// AMD's: `rocm/pytorch:rocm6.0_ubuntu22.04_py3.10_pytorch_2.1.1`
+void of_rocm(const SourcePlace& place, const ImageWords& words, std::string_view image,
+             Conversion& to) {
+  suite_from(words, "ubuntu", to.draft);
+  for (const std::string& part : words.tag) {
+    if (to.draft.base.empty()) to.draft.base = base_of_number("ubuntu", part);
+  }
+  if (const std::string version = python_of_tag(words); !version.empty()) {
+    to.python_version(place, version);
+  }
+  if (words.repository.ends_with("/pytorch")) to.python_package(place, "torch");
+  to.leave_out(place, image,
+               "ROCm: builds for AMD's GPUs come from an index of their own, to be named in "
+               "`sources`, and its libraries from AMD's Debian archive");
+}
+
+/// `devcontainers/base:ubuntu-22.04`, `:jammy`, `:1-bookworm`, `:debian12`
+void devcontainer_base(const SourcePlace& place, const ImageWords& words,
+                       std::string_view /*image*/, Conversion& to) {
+  Draft& draft = to.draft;
+  for (const std::string_view id : {"debian", "ubuntu"}) {
+    suite_from(words, id, draft);
+    for (const std::string& part : words.tag) {
+      if (draft.base.empty() && tag_has(words, id)) draft.base = base_of_number(id, part);
+    }
+  }
+  if (draft.base.empty() && tag_has(words, "ubuntu")) draft.base = "ubuntu:jammy";
+  bring_usual(place, to);
+  bring(place, {"git", "curl"}, to);
+}
+
+/// `nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04`
+void of_cuda(const SourcePlace& place, const ImageWords& words, std::string_view image,
+             Conversion& to) {
+  if (!words.tag.empty()) to.cuda_release(place, words.tag.front());
+  suite_from(words, "ubuntu", to.draft);
+  if (tag_has(words, "devel")) bring(place, {"build-essential"}, to);
+  to.leave_out(place, image,
+               "CUDA comes with the framework's wheels, `libraries: {nvcc: true}` with the "
+               "compiler; what else this image has does not");
 }
 
 /// Any other is a base as it is, where its registry is known.
-void other_image(const SourcePlace& place, std::string_view image, Conversion& to) {
+void other_image(const SourcePlace& place, const ImageWords& /*words*/, std::string_view image,
+                 Conversion& to) {
   to.draft.base_note.clear();
   if (image == "scratch") return to.leave_out(place, image, "an image of nothing");
   const auto read = parse_base_image(image);
@@ -214,66 +272,34 @@ void other_image(const SourcePlace& place, std::string_view image, Conversion& t
   to.draft.base = image;
 }
 
+using ImageConverter = void (*)(const SourcePlace&, const ImageWords&, std::string_view,
+                                Conversion&);
+
+/// By the repository's name.
+ImageConverter converter_of(std::string_view name) {
+  const auto begins = [&](std::string_view begin) { return name.starts_with(begin); };
+  const auto ends = [&](std::string_view end) { return name.ends_with(end); };
+  if (find_distribution(name) != nullptr) return distribution;
+  if (name == "python" || name == "ghcr.io/astral-sh/uv" || name == "astral/uv" ||
+      ends("devcontainers/python")) {
+    return python;
+  }
+  if (is_conda_image(name)) return of_conda;
+  if (begins("jupyter/") || begins("quay.io/jupyter/")) return jupyter;
+  if (begins("huggingface/")) return hugging_face;
+  if (begins("rocm/")) return of_rocm;
+  if (ends("devcontainers/base")) return devcontainer_base;
+  if (name == "pytorch/pytorch" || name == "tensorflow/tensorflow") return framework;
+  if (ends("nvidia/cuda")) return of_cuda;
+  return other_image;
+}
+
 }  // namespace
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
 void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to) {
   const ImageWords words = words_of(image);
   to.draft.base_note = fmt::format("In the place of `{}`.", shown_text(image));
-  if (find_distribution(words.repository) != nullptr) return distribution(place, words, image, to);
-  const std::string& repository = words.repository;
-  if (repository == "python" || repository == "ghcr.io/astral-sh/uv" || repository == "astral/uv" ||
-      repository.ends_with("devcontainers/python")) {
-    return python(place, words, image, to);
-  }
-  if (is_conda_image(repository)) {
-    bring_usual(place, to);
-    bring(place, {"git"}, to);
-    to.draft.base_note.clear();
-    return to.leave_out(place, image, "conda itself: packages are Python's and Debian's here");
-  }
-  if (repository.starts_with("jupyter/") || repository.starts_with("quay.io/jupyter/")) {
-    return jupyter(place, words, image, to);
-  }
-  if (repository.starts_with("huggingface/")) return hugging_face(place, words, image, to);
-  if (repository.starts_with("rocm/")) {
-    suite_from(words, "ubuntu", to.draft);
-    for (const std::string& part : words.tag) {
-      if (to.draft.base.empty()) to.draft.base = base_of_number("ubuntu", part);
-    }
-    if (const std::string version = python_of_tag(words); !version.empty()) {
-      to.python_version(place, version);
-    }
-    if (repository.ends_with("/pytorch")) to.python_package(place, "torch");
-    return to.leave_out(
-        place, image,
-        "ROCm: builds for AMD's GPUs come from an index of their own, to be named in "
-        "`sources`, and its libraries from AMD's Debian archive");
-  }
-  if (repository.ends_with("devcontainers/base") ||
-      repository.ends_with("vscode/devcontainers/base")) {
-    suite_from(words, "debian", to.draft);
-    suite_from(words, "ubuntu", to.draft);
-    for (std::string_view part : words.tag) {
-      if (part.starts_with("ubuntu") && to.draft.base.empty()) to.draft.base = "ubuntu:jammy";
-    }
-    bring_usual(place, to);
-    return bring(place, {"git", "curl"}, to);
-  }
-  if (words.repository == "pytorch/pytorch" || words.repository == "tensorflow/tensorflow") {
-    framework(place, words, to);
-    return to.leave_out(place, image, "what else this image holds, beside the framework");
-  }
-  if (words.repository == "nvidia/cuda") {
-    if (!words.tag.empty()) to.cuda_release(place, words.tag.front());
-    suite_from(words, "ubuntu", to.draft);
-    if (tag_has(words, "devel")) bring(place, {"build-essential"}, to);
-    return to.leave_out(
-        place, image,
-        "CUDA comes with the framework's wheels, `libraries: {nvcc: true}` with the "
-        "compiler; what else this image has does not");
-  }
-  other_image(place, image, to);
+  converter_of(words.repository)(place, words, image, to);
 }
 
 }  // namespace mlenv

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "recipes/init/docker_words.hpp"
+#include "recipes/init/listed_words.hpp"
 #include "recipes/init/run_prefix.hpp"
 #include "recipes/text.hpp"
 
@@ -103,53 +104,152 @@ bool names_variable(std::string_view text, const std::string& name) {
   return false;
 }
 
+/// Programs that change nothing which lasts.
+constexpr std::array<std::string_view, 14> kShowing = {
+    "cd", "echo", "printf", "[",      "test", "[[",    ":",
+    "ls", "pwd",  "which",  "whoami", "exit", "sleep", "nvidia-smi"};
+
+bool only_shows(const ShellCommand& one) {
+  return one.simple && one.alone && !one.words.empty() && is_among(kShowing, one.words.front());
+}
+
+/// Users of the image, which has root alone.
+constexpr std::array<std::string_view, 12> kUserPrograms = {
+    "useradd", "adduser", "groupadd", "addgroup", "usermod", "groupmod",
+    "chown",   "chgrp",   "passwd",   "chpasswd", "userdel", "fix-permissions"};
+constexpr std::string_view kUsers =
+    "the image's user is root, and its files are root's: whoever runs it needs no user in it";
+
+/// The folder that `useradd -m NAME` makes; empty: none.
+std::string home_made_by(const std::vector<std::string>& words) {
+  if (words.size() < 2 || (words.front() != "useradd" && words.front() != "adduser")) return {};
+  bool makes = words.front() == "adduser";
+  std::string home;
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--create-home") makes = true;
+    if (word.starts_with('-') && !word.starts_with("--") && says(word, "m")) makes = true;
+    if (word == "--system" || word == "--no-create-home" || word == "-M") makes = false;
+    if (word == "-d" || word == "--home" || word == "--home-dir") home = words[i + 1];
+  }
+  return !makes ? "" : home.empty() ? "/home/" + words.back() : home;
+}
+
+/// Whether it adds an archive that the distribution has not.
+bool adds_archive(const ShellCommand& one, const std::vector<std::string>& words) {
+  if (words.empty()) return false;
+  constexpr std::array<std::string_view, 3> kPrograms = {"add-apt-repository", "apt-add-repository",
+                                                         "apt-key"};
+  if (is_among(kPrograms, words.front())) return true;
+  for (const std::string_view place : {"/etc/apt/sources.list", "/etc/apt/keyrings",
+                                       "/etc/apt/trusted", "nodesource", "keyring"}) {
+    if (says(one.text, place)) return true;
+  }
+  return false;
+}
+
 class Converter {
  public:
   Converter(const BuildCommands& commands, const FindFile& file, Conversion& to)
-      : commands_(commands), file_(file), to_(to) {}
+      : commands_(commands),
+        file_(file),
+        to_(to),
+        memory_(commands.memory == nullptr ? own_memory_ : *commands.memory),
+        folder_(commands.folder) {}
 
-  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
   void convert() {
-    const std::vector<ShellCommand> all = shell_commands(commands_.text, commands_.known);
+    const std::vector<ShellCommand> all =
+        with_listed_words(shell_commands(commands_.text, commands_.known), file_);
     if (std::any_of(all.begin(), all.end(), [](const ShellCommand& one) { return one.control; })) {
       return leave_out(commands_.text,
                        "a script of the shell: name what it installs under `packages` and "
                        "`system`, and write the rest as a step of `run`");
     }
-    std::vector<ShellCommand> rest;
-    std::vector<Clone> own;
-    std::vector<Clone>& clones = commands_.clones == nullptr ? own : *commands_.clones;
-    std::string folder = commands_.folder;
-    bool piped = false;  // into a shell, from what is not needed
-    for (const ShellCommand& one : all) {
-      const std::string program = one.words.empty() ? "" : one.words.front();
-      const bool reads = !one.alone && piped &&
-                         (program == "sh" || program == "bash" || program.starts_with("python") ||
-                          program == "env" || program == "sudo" || program == "tar");
-      piped = brings_tool(one.text) || (says(one.text, "sh.rustup.rs") && !one.alone);
-      if (piped && says(one.text, "sh.rustup.rs")) rust(one);
-      if (piped || reads) {
-        piped = piped || reads;
-        if (!reads && !says(one.text, "sh.rustup.rs")) leave_out(one.text, kNoTool);
-        continue;
-      }
-      const bool plain = one.simple && one.alone;
-      if (plain && one.words.size() > 1 && program == "cd") {
-        folder = (fs::path(folder) / one.words[1]).lexically_normal().string();
-      }
-      const std::vector<std::string> bare = program_words(one);
-      if (auto clone = clone_of(bare, folder); plain && clone) clones.push_back(*std::move(clone));
-      const InstallCommand command{commands_.place, one.words, one.text, folder, clones};
-      if (plain && convert_install(command, file_, to_)) continue;
-      rest.push_back(one);
-    }
-    const bool stays = std::all_of(rest.begin(), rest.end(), [](const ShellCommand& one) {
-      return one.simple && !one.words.empty() && one.words.front() == "cd";
-    });
-    if (!stays) step(rest);
+    const std::vector<ShellCommand> rest = without_installs(all);
+    if (!std::all_of(rest.begin(), rest.end(), only_shows)) step(rest);
   }
 
  private:
+  /// What is left for a step when packages are installed.
+  std::vector<ShellCommand> without_installs(const std::vector<ShellCommand>& all) {
+    std::vector<ShellCommand> rest;
+    for (const ShellCommand& one : all) {
+      if (is_of_tool(one)) continue;
+      if (one.group.empty()) {
+        if (!taken(one)) rest.push_back(one);
+      } else {
+        group(one, rest);
+      }
+    }
+    return rest;
+  }
+
+  /// `curl … | sh` of a tool that mlenv does without.
+  bool is_of_tool(const ShellCommand& one) {
+    constexpr std::array<std::string_view, 5> kReading = {"sh", "bash", "env", "sudo", "tar"};
+    const std::string program = one.words.empty() ? "" : one.words.front();
+    const bool reads =
+        piped_ && !one.alone && (is_among(kReading, program) || program.starts_with("python"));
+    const bool rust_too = says(one.text, "sh.rustup.rs") && !one.alone;
+    const bool brings = brings_tool(one.text) || rust_too;
+    if (says(one.text, "sh.rustup.rs") && brings) {
+      rust(one);
+    } else if (brings && !reads) {
+      leave_out(one.text, kNoTool);
+    }
+    piped_ = brings || reads;
+    return piped_;
+  }
+
+  /// Whether a key of the recipe says it, or it is not needed.
+  bool taken(const ShellCommand& one) {
+    const std::vector<std::string> bare = program_words(one);
+    foreign_ = foreign_ || adds_archive(one, bare);
+    if (!bare.empty() && one.alone && is_among(kUserPrograms, bare.front())) {
+      leave_out(one.text, kUsers);
+      std::string home = home_made_by(bare);
+      if (!home.empty()) memory_.homes.push_back(std::move(home));
+      return true;
+    }
+    if (!one.simple || !one.alone) return false;
+    if (one.words.size() > 1 && one.words.front() == "cd") {
+      folder_ = (fs::path(folder_) / one.words[1]).lexically_normal().string();
+    }
+    if (auto clone = clone_of(bare, folder_)) memory_.clones.push_back(*std::move(clone));
+    return convert_install(
+        {commands_.place, one.words, one.text, folder_, memory_.clones, foreign_}, file_, to_);
+  }
+
+  /// `(cd x && pip install . && make)`: what is left of it, in a group again.
+  void group(const ShellCommand& one, std::vector<ShellCommand>& rest) {
+    const std::string before = folder_;
+    const std::vector<ShellCommand> inside =
+        with_listed_words(shell_commands(one.group, commands_.known), file_);
+    const bool plain =
+        one.alone && std::none_of(inside.begin(), inside.end(), [](const auto& each) {
+          return each.control || !each.group.empty();
+        });
+    if (!plain) return rest.push_back(one);
+    const std::vector<ShellCommand> left = without_installs(inside);
+    folder_ = before;
+    if (std::all_of(left.begin(), left.end(), only_shows)) return;
+    const bool whole = std::all_of(left.begin(), left.end(),
+                                   [](const auto& each) { return step_obstacle(each).empty(); });
+    if (!whole) {
+      rest.insert(rest.end(), left.begin(), left.end());
+      return;
+    }
+    ShellCommand made = one;
+    made.text.clear();
+    made.words = left.front().words;
+    for (const ShellCommand& each : left) {
+      made.text += (made.text.empty() ? "" : " && ") + each.text;
+      if (fetches(program_words(each))) made.words = each.words;
+    }
+    made.text = left.size() == inside.size() ? one.text : '(' + made.text + ')';
+    rest.push_back(std::move(made));
+  }
+
   void rust(const ShellCommand& one) {
     to_.system_package(commands_.place, "rustc");
     to_.system_package(commands_.place, "cargo");
@@ -179,6 +279,9 @@ class Converter {
       text += (text.empty() ? "" : "\n") + without_sudo(one.text);
       made.step.network = made.step.network || fetches(program_words(one));
     }
+    for (const std::string& home : memory_.homes) {
+      if (says(text, home)) text.insert(0, fmt::format("mkdir -p {}\n", shell_quoted(home)));
+    }
     for (const auto& [name, value] : commands_.arguments) {
       if (names_variable(text, name))
         text.insert(0, fmt::format("{}={}\n", name, shell_quoted(value)));
@@ -195,6 +298,11 @@ class Converter {
   const BuildCommands& commands_;
   const FindFile& file_;
   Conversion& to_;
+  BuildMemory own_memory_;
+  BuildMemory& memory_;
+  std::string folder_;    ///< where the next command starts
+  bool piped_ = false;    ///< into a shell, from what is not needed
+  bool foreign_ = false;  ///< an archive was added
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/utf8.hpp"
+#include "recipes/compat/framework_cuda.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/conda_names.hpp"
@@ -30,7 +31,7 @@ constexpr std::array<Framework, 6> kFrameworkPackages = {{{"torch", "pytorch", "
                                                           {"pytorch", "pytorch", ""},
                                                           {"tensorflow", "tensorflow", ""},
                                                           {"tensorflow-cpu", "tensorflow", "cpu"},
-                                                          {"tensorflow-gpu", "tensorflow", "12"},
+                                                          {"tensorflow-gpu", "tensorflow", "gpu"},
                                                           {"jax", "jax", ""}}};
 
 const Framework* known_framework(std::string_view package) {
@@ -38,12 +39,6 @@ const Framework* known_framework(std::string_view package) {
     if (one.package == package) return &one;
   }
   return nullptr;
-}
-
-/// `12.1` of `cu121`, `12.6` of `cu126`; empty for others.
-std::string release_of_tag(std::string_view tag) {
-  if (!tag.starts_with("cu") || tag.size() < 5 || !all_digits(tag.substr(2))) return {};
-  return fmt::format("{}.{}", tag.substr(2, tag.size() - 3), tag.back());
 }
 
 /// CUDA major that an extra of a framework asks for: `cuda12`, `cuda12_pip`, `cuda12-local`.
@@ -157,11 +152,16 @@ void Conversion::package_item(const Requirement& requirement) {
     const auto read = parse_requirement(known);
     const auto* one = std::get_if<Requirement>(&read);
     if (one == nullptr || !one->marker.empty() || !requirement.marker.empty() ||
-        one->normalised_name() != requirement.normalised_name() ||
-        one->extras != requirement.extras) {
+        one->normalised_name() != requirement.normalised_name()) {
       continue;
     }
-    if (!requirement.specifier.empty() || !requirement.address.empty()) known = text;
+    const bool newer = !requirement.specifier.empty() || !requirement.address.empty();
+    Requirement both = newer ? requirement : *one;
+    for (const std::string& extra : newer ? one->extras : requirement.extras) {
+      const auto& has = both.extras;
+      if (std::find(has.begin(), has.end(), extra) == has.end()) both.extras.push_back(extra);
+    }
+    known = both.str();
     return;
   }
   if (std::find(packages.begin(), packages.end(), text) == packages.end()) packages.push_back(text);
@@ -219,11 +219,9 @@ bool Conversion::framework_package(const SourcePlace& place, Requirement require
            draft.framework.starts_with(requirement.name);
   }
   draft.framework = requirement.str();
-  if (cuda == "cpu") {
-    draft.cuda = cuda;
-  } else if (!cuda.empty()) {
-    cuda_release(place, cuda);
-  }
+  const bool old = framework->name == "tensorflow" && !cuda.empty() && cuda != "cpu";
+  if (old) cuda = cuda_of_tensorflow(requirement.specifier);
+  if (!cuda.empty()) cuda_release(place, cuda);
   return true;
 }
 
@@ -309,43 +307,6 @@ void Conversion::env(const SourcePlace& place, std::string_view name, std::strin
   check_count(draft.env.size(), "variables", kMostVariables);
 }
 
-void Conversion::cuda_release(const SourcePlace& place, std::string_view text) {
-  const std::string release = version_prefix(text, 2);
-  const std::string major = version_prefix(text, 1);
-  if (!all_digits(major) || major.size() != 2) {
-    leave_out(place, fmt::format("CUDA {}", text), "not a CUDA release that a recipe can name");
-    return;
-  }
-  if (draft.cuda == "cpu" || draft.cuda == major) return;
-  draft.cuda = major;
-  if (release == major) return;
-  draft.cuda_note = fmt::format(
-      "{} asks for CUDA {}. Any {}.x is taken here, since one driver runs them all; "
-      "`cuda: \"{}\"` takes builds for just that.",
-      place.file, release, major, release);
-}
-
-void Conversion::python_index(const SourcePlace& place, std::string_view url, bool is_default) {
-  const std::size_t start = url.find("://");
-  const std::string_view scheme = url.substr(0, std::min(start, url.size()));
-  const std::string_view authority =
-      start == std::string_view::npos ? ""
-                                      : url.substr(start + 3, url.find('/', start + 3) - start - 3);
-  if (authority.empty() || (scheme != "http" && scheme != "https") || has_control(url) ||
-      url.find_first_of(" $") != std::string_view::npos) {
-    leave_out(place, url, "not an http or https URL");
-  } else if (authority.find('@') != std::string_view::npos) {
-    leave_out(place, url,
-              "an index with a login: keep that in `~/.netrc`, and name the index in "
-              "`sources` without it");
-  } else if (!is_default) {
-    extra_indexes_.push_back({place, std::string(url)});
-    check_count(extra_indexes_.size(), "indexes");
-  } else if (draft.indexes.empty()) {
-    draft.indexes.emplace_back(url);
-  } else if (draft.indexes.front() != url) {
-    leave_out(place, url, "a second default index");
-  }
 }
 
 /// Steps start in `workdir`; where they come from, each started in a folder of its own.
@@ -376,23 +337,9 @@ void Conversion::finish() {
   finish_steps();
   std::move(together_.begin(), together_.end(), std::back_inserter(draft.left_out));
   together_.clear();
-  for (const Index& index : extra_indexes_) {
-    if (draft.indexes.empty()) {
-      leave_out(index.place, index.url,
-                "a recipe that names another index names the default one too: `sources`, `pypi`, "
-                "first the default one, then this");
-    } else if (std::find(draft.indexes.begin(), draft.indexes.end(), index.url) ==
-               draft.indexes.end()) {
-      draft.indexes.push_back(index.url);
-    }
-  }
-  if (!draft.cuda.empty() && draft.framework.empty() && draft.packages.empty() &&
-      draft.requirements.empty()) {
-    leave_out({draft.source, 0}, "CUDA " + draft.cuda,
-              "`cuda` needs a `framework` or `packages` that use it");
-    draft.cuda.clear();
-    draft.cuda_note.clear();
-  }
+  finish_indexes();
+  finish_cuda();
+  finish_python();
 }
 
 }  // namespace mlenv

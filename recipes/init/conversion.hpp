@@ -49,7 +49,7 @@ class Conversion {
   /// `>=3.10,<4`: bookworm's Python where it is allowed, else another release's, Ubuntu's too.
   /// `||` stands between alternatives.
   void python_range(const SourcePlace& place, std::string_view specifier);
-  /// `12`, `12.4`, `12.4.1`.
+  /// `12`, `12.4`, `12.4.1`, or `cpu`.
   void cuda_release(const SourcePlace& place, std::string_view text);
   /// A step of `run`, and the folder in which its source starts it (empty: that of all steps).
   struct Step {
@@ -65,13 +65,30 @@ class Conversion {
   /// Lines of a requirements file, and of those that it names. What lies neither in the recipe's
   /// folder nor in that of the file that the person named is left out.
   void requirements(const fs::path& path, const std::string& shown, const std::string& bytes);
-  /// The default index of Python, and others beside it.
+  /// The default index of Python, and others beside it; one of builds for a CUDA release says
+  /// `cuda`, too, and in place of the default one it is that of PyTorch's packages alone.
   void python_index(const SourcePlace& place, std::string_view url, bool is_default);
+  /// `pip install` of packages and files, and where that command looks for them.
+  struct CommandIndexes {
+    std::string index{};                  ///< in the place of the default one; empty: that one
+    std::vector<std::string> links{};     ///< pages of files
+    std::vector<std::string> packages{};  ///< normalised
+    bool files = false;                   ///< requirements of files are among them
+  };
+  void command_indexes(const SourcePlace& place, CommandIndexes command);
 
   /// To be called once at the end: what only all lines together tell.
   void finish();
 
  private:
+  bool usable_index(const SourcePlace& place, std::string_view url);
+  bool says_builds(const SourcePlace& place, std::string_view url);
+  void default_index(const SourcePlace& place, std::string_view url);
+  void index_of(const std::string& package, std::string_view url, bool find_links);
+  bool has_package(std::string_view name) const;
+  void finish_indexes();
+  void finish_cuda();
+  void finish_python();
   bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
   void python_of_wheel(const SourcePlace& place, const Requirement& requirement);
@@ -90,7 +107,14 @@ class Conversion {
   };
   fs::path folder_;
   fs::path folder_of_named_;
+  struct PlacedCommand {
+    SourcePlace place;
+    CommandIndexes command;
+  };
   std::vector<Index> extra_indexes_;
+  std::vector<Index> torch_indexes_;  ///< of builds, in place of a file's default one
+  std::vector<PlacedCommand> commands_;
+  Index cuda_;  ///< where `cuda` comes from, and as written
   std::vector<Step> steps_;
   std::set<fs::path> read_;
   std::map<std::string, SourcePlace> of_wheels_;  ///< Pythons that wheels by address are for
@@ -98,6 +122,8 @@ class Conversion {
   std::vector<LeftOut> together_;  ///< texts of the same `why` are joined
 };
 
+/// `12.1` of `cu121`, `12.6` of `cu126`; empty for others.
+std::string release_of_tag(std::string_view tag);
 /// A file name made to an image's: lower case, with dashes; `environment` where nothing is left.
 std::string image_name_from(std::string_view text);
 

@@ -1,5 +1,7 @@
 #include "recipes/init/convert.hpp"
 
+#include <array>
+
 #include "base/error.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
@@ -57,6 +59,12 @@ std::string path_from_recipe(const fs::path& file, std::string_view path, const 
   return (between / path).lexically_normal().string();
 }
 
+bool comes_in_builds(std::string_view package) {
+  constexpr std::array<std::string_view, 6> kPackages = {"torch", "torchvision", "torchaudio",
+                                                         "jax",   "jaxlib",      "tensorflow"};
+  return is_among(kPackages, normalise_wheel_name(package));
+}
+
 std::string_view format_name(SourceFormat format) {
   switch (format) {
     case SourceFormat::requirements:
@@ -78,6 +86,8 @@ std::string_view format_name(SourceFormat format) {
       return "a development container";
     case SourceFormat::notebook:
       return "a notebook";
+    case SourceFormat::space:
+      return "a Space";
   }
   return "";
 }
@@ -100,6 +110,7 @@ std::optional<SourceFormat> format_of(const fs::path& path) {
   if (name == "pixi.toml") return SourceFormat::pixi;
   if (name.ends_with("devcontainer.json")) return SourceFormat::devcontainer;
   if (ending == ".ipynb") return SourceFormat::notebook;
+  if (name == "readme.md") return SourceFormat::space;
   if (ending == ".yaml" || ending == ".yml") return SourceFormat::conda;
   if (ending == ".txt" || ending == ".in") return SourceFormat::requirements;
   return std::nullopt;
@@ -152,6 +163,10 @@ void convert_source(SourceFormat format, const ConversionSource& source, Convers
       return convert_devcontainer(source, to);
     case SourceFormat::notebook:
       return convert_notebook(source, to);
+    case SourceFormat::space:  // what stands beside it says all
+      if (is_space_readme(source.text)) return;
+      throw not_readable(source.path, "tells of no Space that Python runs")
+          .hint("name the file that lists what the project needs, or the project's folder");
   }
 }
 
@@ -189,7 +204,7 @@ Draft convert(const fs::path& path, const fs::path& folder) {
   const ConversionSource source = read_source(file, conversion);
   conversion.draft.source = source.shown;
   convert_source(*format, source, conversion);
-  if (project) convert_beside(file, conversion);
+  if (project || *format == SourceFormat::space) convert_beside(file, conversion);
   conversion.finish();
   return std::move(conversion.draft);
 }

@@ -21,7 +21,8 @@ enum class SourceFormat {
   pylock,
   pixi,
   devcontainer,
-  notebook
+  notebook,
+  space  ///< the README.md of a Hugging Face Space
 };
 
 /// `a Dockerfile`, `a conda environment`, …
@@ -29,8 +30,8 @@ std::string_view format_name(SourceFormat format);
 
 /// By its name, as the tools themselves know it: `Dockerfile`, `*.dockerfile`, `Containerfile`,
 /// `cog.yaml`, `pyproject.toml`, `setup.py`, `setup.cfg`, `Pipfile`, locks of uv, Poetry and PDM,
-/// `pixi.toml`, `devcontainer.json`, `*.ipynb`, other YAML (conda), `*.txt` and `*.in`
-/// (requirements). nullopt for others.
+/// `pixi.toml`, `devcontainer.json`, `*.ipynb`, `README.md` (a Space's), other YAML (conda),
+/// `*.txt` and `*.in` (requirements). nullopt for others.
 std::optional<SourceFormat> format_of(const fs::path& path);
 
 /// Reads `path`, and the requirements files that it names. A folder is a virtual environment, or a

@@ -79,6 +79,7 @@ class Cog {
   }
 
   void commands(const YamlNode& list) {
+    to_.set_later_wins();
     for (const YamlNode& item : list.items) {
       const YamlNode* text = &item;
       if (item.kind == YamlNode::Kind::map) {

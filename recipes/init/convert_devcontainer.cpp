@@ -53,11 +53,13 @@ class Devcontainer {
       } else if (key == "build" && value.is_object()) {
         std::string name = json_text(value, "dockerfile");
         if (name.empty()) name = json_text(value, "dockerFile");
-        dockerfile(name.empty() ? "Dockerfile" : name);
+        if (!name.empty()) dockerfile(name, value);
       } else if (key == "dockerFile" && value.is_string()) {
-        dockerfile(value.get<std::string>());
+        dockerfile(value.get<std::string>(), root);
       } else if (key == "features" && value.is_object()) {
         features(value);
+      } else if (key == "context" || key == "args") {
+        continue;  // of the Dockerfile
       } else if (key == "postCreateCommand" || key == "onCreateCommand" ||
                  key == "updateContentCommand") {
         command(value);
@@ -82,13 +84,22 @@ class Devcontainer {
     }
   }
 
-  void dockerfile(const std::string& name) {
+  /// `build` holds `context` and `args`.
+  void dockerfile(const std::string& name, const nlohmann::json& build) {
     const fs::path path = source_.path.parent_path() / name;
     std::error_code unknown;
     if (!fs::is_regular_file(path, unknown)) {
       return to_.leave_out(place_, "dockerfile: " + name, "there is no such file here");
     }
-    convert_dockerfile(read_source(path, to_), to_);
+    DockerBuild how;
+    const std::string context = json_text(build, "context");
+    if (!context.empty()) how.context = (source_.path.parent_path() / context).lexically_normal();
+    if (const auto args = build.find("args"); args != build.end() && args->is_object()) {
+      for (const auto& [key, value] : args->items()) {
+        if (value.is_string()) how.args[key] = value.get<std::string>();
+      }
+    }
+    convert_dockerfile(read_source(path, to_), to_, how);
   }
 
   void features(const nlohmann::json& all) {
@@ -133,6 +144,7 @@ class Devcontainer {
       if (fs::is_regular_file(path, unknown)) return path;
       return std::nullopt;
     };
+    to_.set_later_wins();
     BuildCommands commands{place_, text, {}, {}, {}, {}, {}};
     commands.obstacle = "it runs in the container with the project mounted: `mlenv run` starts it";
     convert_commands(commands, find, to_);

@@ -10,7 +10,9 @@
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/copied_files.hpp"
+#include "recipes/init/docker_run.hpp"
 #include "recipes/init/docker_stages.hpp"
+#include "recipes/init/docker_variables.hpp"
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/dockerfile.hpp"
 #include "recipes/init/shell_words.hpp"
@@ -20,12 +22,14 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kUnknown = "a variable in it has no value in the Dockerfile";
-
 class DockerConversion {
  public:
-  DockerConversion(const ConversionSource& source, Conversion& to)
-      : source_(source), to_(to), files_(source.path.parent_path(), to) {}
+  DockerConversion(const ConversionSource& source, const DockerBuild& build, Conversion& to)
+      : source_(source),
+        to_(to),
+        args_(build.args),
+        context_(build.context.empty() ? source.path.parent_path() : build.context),
+        files_(context_, to) {}
 
   void convert() {
     std::vector<DockerInstruction> all = read_dockerfile(source_.text, source_.path);
@@ -85,7 +89,9 @@ class DockerConversion {
       const std::size_t equal = word.find('=');
       const std::string name = word.substr(0, equal);
       to_.check_count(known_here.size() + 1, "variables", Conversion::kMostVariables);
-      if (equal != std::string::npos) {
+      if (const auto given = args_.find(name); given != args_.end()) {
+        known_here[name] = given->second;
+      } else if (equal != std::string::npos) {
         known_here[name] = word.substr(equal + 1);
       } else if (const auto global = globals_.find(name); global != globals_.end()) {
         known_here[name] = global->second;
@@ -100,7 +106,7 @@ class DockerConversion {
     bool complete = true;
     const std::vector<std::string> words = docker_words(one.text, known(), complete);
     const CopiedFiles& copied = take_stage(from);
-    if (!complete || words.size() < 2) return leave_out(one, kUnknown);
+    if (!complete || words.size() < 2) return leave_out(one, kUnknownVariable);
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       const bool environment = is_environment_path(words[i]);
       const bool found =
@@ -115,7 +121,7 @@ class DockerConversion {
     const auto known_already = other_stages_.find(from);
     if (known_already != other_stages_.end()) return known_already->second;
     open_.insert(from);
-    CopiedFiles mine(source_.path.parent_path(), to_);
+    CopiedFiles mine(context_, to_);
     mine.only_find();
     std::swap(files_, mine);
     const std::string workdir = std::exchange(workdir_, "/");
@@ -145,7 +151,7 @@ class DockerConversion {
                     "a lock is for the platform that it is made for");
     }
     if (first && stage.image.empty()) {
-      leave_out(stage.from, kUnknown);
+      leave_out(stage.from, kUnknownVariable);
     } else if (first) {
       convert_base_image(place(stage.from), stage.image, to_);
     }
@@ -217,55 +223,15 @@ class DockerConversion {
   }
 
   void env(const DockerInstruction& one) {
-    bool complete = true;
-    const std::string_view text = one.text;
-    const std::size_t blank = text.find_first_of(" \t");
-    if (text.substr(0, blank).find('=') ==
-        std::string_view::npos) {  // the old form: `ENV NAME value`
-      if (blank == std::string_view::npos) return leave_out(one, "it has no value");
-      const std::string value = expand_variables(trim(text.substr(blank)), known(), complete);
-      return variable(one, std::string(text.substr(0, blank)), value, complete);
-    }
-    // One instruction's values are those before it.
-    const DockerVariables before = known();
-    for (const std::string& word : docker_words(text, before, complete)) {
-      const std::size_t equal = word.find('=');
-      if (equal == std::string::npos) {
-        leave_out(one, fmt::format("`{}` has no value", word));
-        continue;
+    for (const DockerVariable& each : docker_env(one, known())) {
+      if (!each.mistake.empty()) {
+        leave_out(one, each.mistake);
+      } else if (other_) {
+        if (each.complete) variables_[each.name] = each.value;
+      } else if (convert_variable(place(one), each, to_)) {
+        variables_[each.name] = each.value;
       }
-      bool whole = true;  // of this variable alone
-      expand_variables(word, {}, whole);
-      variable(one, word.substr(0, equal), word.substr(equal + 1), complete || whole);
     }
-  }
-
-  void variable(const DockerInstruction& one, const std::string& name, const std::string& value,
-                bool complete) {
-    if (other_ && complete) variables_[name] = value;
-    if (other_) return;
-    if (name == "PATH" && is_environment_path(value)) return;
-    if (name == "PATH") {
-      return to_.leave_out(place(one), fmt::format("{}={}", name, value),
-                           "the image has its own PATH, with Python's programs first");
-    }
-    if (!complete) return to_.leave_out(place(one), fmt::format("{}={}", name, value), kUnknown);
-    variables_[name] = value;
-    if (name == "PIP_INDEX_URL" || name == "UV_INDEX_URL" || name == "UV_DEFAULT_INDEX") {
-      return to_.python_index(place(one), value, true);
-    }
-    if (name == "PIP_EXTRA_INDEX_URL" || name == "UV_EXTRA_INDEX_URL" || name == "UV_INDEX") {
-      for (const std::string_view url : split(value, ' ')) {
-        if (!url.empty()) to_.python_index(place(one), url, false);
-      }
-      return;
-    }
-    if (is_manager_variable(name)) {
-      return to_.leave_out_with_others(
-          place(one), fmt::format("{}={}", name, value),
-          "settings of package managers, which the image does not need");
-    }
-    to_.env(place(one), name, value);
   }
 
   void workdir(const DockerInstruction& one) {
@@ -275,7 +241,7 @@ class DockerConversion {
     fs::path whole = (fs::path(workdir_) / path).lexically_normal();
     if (!whole.has_filename() && whole != "/") whole = whole.parent_path();
     if (!complete || !is_clean_absolute_path(whole.string())) {
-      return leave_out(one, complete ? "not a path in the image" : kUnknown);
+      return leave_out(one, complete ? "not a path in the image" : kUnknownVariable);
     }
     workdir_ = whole.string();
     if (!other_) to_.draft.workdir = workdir_;
@@ -283,71 +249,14 @@ class DockerConversion {
 
   void run(const DockerInstruction& one) {
     BuildCommands commands{place(one), one.text, known(),  arguments_, workdir_,
-                           {},         {},       &clones_, bash_};
+                           {},         {},       &memory_, bash_};
     if (other_) {
       commands.obstacle =
           "a step of another stage of the build: write it as a step of `run` if what it makes is "
           "needed";
     }
-    for (const std::string& flag : one.flags) run_flag(one, flag, commands);
-    if (const auto words = exec_form(one.text)) {
-      std::vector<std::string> quoted;
-      for (const std::string& word : *words) quoted.push_back(shell_quoted(word));
-      commands.text = join(quoted, " ");
-    } else if (!one.heredocs.empty()) {
-      const bool script =
-          one.text.starts_with("<<") && one.text.find_first_of(" \t") == std::string::npos;
-      // A heredoc alone is a script: a command a line.
-      const DockerHeredoc& heredoc = one.heredocs.front();
-      if (!script || heredoc.text.starts_with("#!")) return input(one, commands);
-      commands.place.line = heredoc.line;
-      commands.text = heredoc.text;
-    }
     const FindFile find = [&](std::string_view name) { return files_.find(name, workdir_); };
-    convert_commands(commands, find, to_);
-  }
-
-  /// A program's input: the step is the same text for its shell.
-  void input(const DockerInstruction& one, const BuildCommands& commands) {
-    std::string text = heredoc_script(one);
-    if (!commands.obstacle.empty() || has_control(text, "\t\n")) {
-      return leave_out(
-          one, commands.obstacle.empty() ? "control characters are in it" : commands.obstacle);
-    }
-    const bool network = says(text, "://") || says(text, "download") || says(text, "git clone");
-    for (const auto& [name, value] : commands.arguments) {
-      if (says(text, "$" + name) || says(text, "${" + name)) {
-        text.insert(0, fmt::format("{}={}\n", name, shell_quoted(value)));
-      }
-    }
-    to_.add_step({workdir_, {text, network, commands.secrets}});
-  }
-
-  void run_flag(const DockerInstruction& one, const std::string& flag, BuildCommands& commands) {
-    constexpr std::string_view kMount = "--mount=";
-    std::string secret;
-    bool plain = flag.starts_with(kMount);
-    const std::string_view options =
-        std::string_view(flag).substr(std::min(kMount.size(), flag.size()));
-    for (const std::string_view part : split(options, ',')) {
-      if (part.starts_with("id=")) secret = part.substr(3);
-      plain = plain &&
-              (part == "type=secret" || part.starts_with("id=") || part.starts_with("required"));
-    }
-    if (plain && is_secret_id(secret)) {
-      commands.secrets.push_back(secret);
-    } else if (flag.find("type=cache") != std::string::npos) {
-      to_.leave_out(place(one), "RUN " + flag, "not needed: downloads are kept in mlenv's cache");
-    } else if (flag.find("type=bind") != std::string::npos &&
-               flag.find("from=") == std::string::npos) {
-      // What installs packages finds its file in this folder; a step would not.
-      commands.obstacle = "steps of `run` have no mounts: `files` copies what they read";
-    } else if (flag == "--network=none" || flag == "--network=default") {
-      to_.leave_out(place(one), "RUN " + flag, "not needed: steps have no network unless they ask");
-    } else {
-      commands.obstacle = fmt::format("steps of `run` know no `{}`", shown_text(flag));
-      to_.leave_out(place(one), "RUN " + flag, "no key of the recipe stands for it");
-    }
+    convert_run(one, std::move(commands), find, to_);
   }
 
   /// The words that an instruction starts; those of a shell's where they are no plain words.
@@ -382,6 +291,8 @@ class DockerConversion {
 
   const ConversionSource& source_;
   Conversion& to_;
+  const DockerVariables& args_;  ///< given from outside
+  fs::path context_;
   CopiedFiles files_;
   DockerStages stages_;
   DockerVariables globals_;
@@ -390,7 +301,7 @@ class DockerConversion {
   std::string workdir_ = "/";
   DockerInstruction command_;
   DockerInstruction entrypoint_;
-  std::vector<Clone> clones_;
+  BuildMemory memory_;
   bool bash_ = false;
   bool other_ = false;                ///< a stage is read that is not in the image
   std::set<std::size_t> taken_;       ///< stages
@@ -401,8 +312,8 @@ class DockerConversion {
 
 }  // namespace
 
-void convert_dockerfile(const ConversionSource& source, Conversion& to) {
-  DockerConversion(source, to).convert();
+void convert_dockerfile(const ConversionSource& source, Conversion& to, const DockerBuild& build) {
+  DockerConversion(source, build, to).convert();
 }
 
 }  // namespace mlenv

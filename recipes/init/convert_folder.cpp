@@ -8,6 +8,8 @@
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "base/utf8.hpp"
+#include "recipes/init/build_commands.hpp"
+#include "recipes/init/listed_words.hpp"
 #include "recipes/project_path.hpp"
 #include "recipes/setup_py.hpp"
 #include "recipes/text.hpp"
@@ -41,6 +43,8 @@ constexpr std::array<std::string_view, 23> kSources = {"Dockerfile",
                                                        ".devcontainer.json",
                                                        "devcontainer.json"};
 
+constexpr std::string_view kReadme = "README.md";
+
 std::string text_of(const fs::path& path) {
   return decoded_text(read_small_file_if_exists(path, size_limit::kConverted).value_or(""));
 }
@@ -48,6 +52,10 @@ std::string text_of(const fs::path& path) {
 bool is_file_in(const fs::path& folder, std::string_view name) {
   std::error_code unknown;
   return fs::is_regular_file(folder / name, unknown);
+}
+
+bool is_binder(const fs::path& folder) {
+  return folder.filename() == ".binder" || folder.filename() == "binder";
 }
 
 /// A pyproject.toml or setup.cfg is often there for tools' settings alone.
@@ -72,27 +80,70 @@ std::string front_matter(const std::string& text) {
   return end == std::string::npos ? "" : text.substr(begin + 1, end - begin);
 }
 
-void convert_space(const fs::path& folder, Conversion& to) {
-  if (!is_file_in(folder, "README.md") || leads_out(folder / "README.md", folder)) return;
-  const YamlDocument readme = parse_yaml(front_matter(read_source(folder / "README.md", to).text));
-  if (!readme.complete || readme.root.kind != YamlKind::map) return;
-  const auto value = [&](std::string_view key) -> std::string {
-    for (const YamlMember& member : readme.root.members) {
-      if (member.key.text == key) return member.value.text;
+std::string member_text(const YamlNode& map, std::string_view key) {
+  for (const YamlMember& member : map.members) {
+    if (member.key.text == key) return member.value.text;
+  }
+  return {};
+}
+
+/// What a README.md says of a Space that Python runs; its `sdk` is empty for any other.
+struct Space {
+  std::string sdk{};
+  std::string version{};
+  std::string python{};
+  std::string app{};
+};
+Space space_of(const std::string& readme) {
+  const YamlDocument read = parse_yaml(front_matter(readme));
+  if (!read.complete || read.root.kind != YamlKind::map) return {};
+  const std::string sdk = member_text(read.root, "sdk");
+  if (sdk != "gradio" && sdk != "streamlit") return {};
+  const std::string app = member_text(read.root, "app_file");
+  return {sdk, member_text(read.root, "sdk_version"), member_text(read.root, "python_version"),
+          app.empty() ? "app.py" : app};
+}
+
+void space_beside(const fs::path& folder, Conversion& to) {
+  if (!is_file_in(folder, kReadme) || leads_out(folder / kReadme, folder)) return;
+  const Space space = space_of(read_source(folder / kReadme, to).text);
+  if (space.sdk.empty()) return;
+  const SourcePlace place{(folder / kReadme).lexically_normal().string(), 1};
+  to.python_package(
+      place, space.version.empty() ? space.sdk : fmt::format("{}=={}", space.sdk, space.version));
+  if (!space.python.empty()) to.python_version(place, space.python);
+  const fs::path before = folder / "pre-requirements.txt";
+  if (is_file_in(folder, "pre-requirements.txt")) {
+    const ConversionSource source = read_source(before, to);
+    to.requirements(before, source.shown, source.text);
+  }
+  if (!is_file_in(folder, space.app)) return;
+  to.draft.command = space.sdk == "gradio"
+                         ? std::vector<std::string>{"python", space.app}
+                         : std::vector<std::string>{"streamlit", "run", space.app};
+}
+
+/// Binder's script that its build ends with, and what else it reads.
+void binder_beside(const fs::path& folder, Conversion& to) {
+  for (const char* name : {"start", "install.R", "Project.toml", "default.nix"}) {
+    const std::string shown = (folder / name).lexically_normal().string();
+    if (!is_file_in(folder, "postBuild") && !is_binder(folder)) break;
+    if (is_file_in(folder, name))
+      to.leave_out({shown, 0}, name, "Binder reads it, and no key says it");
+  }
+  if (!is_file_in(folder, "postBuild")) return;
+  const ConversionSource source = read_source(folder / "postBuild", to);
+  const FindFile find = [&](std::string_view name) -> std::optional<fs::path> {
+    for (const fs::path& place : {is_binder(folder) ? folder.parent_path() : folder, folder}) {
+      if (is_file_in(place, name)) return place / name;
     }
-    return {};
+    return std::nullopt;
   };
-  const SourcePlace place{(folder / "README.md").lexically_normal().string(), 1};
-  const std::string sdk = value("sdk");
-  if (sdk != "gradio" && sdk != "streamlit") return;
-  const std::string version = value("sdk_version");
-  to.python_package(place, version.empty() ? sdk : fmt::format("{}=={}", sdk, version));
-  const std::string python = value("python_version");
-  if (!python.empty()) to.python_version(place, python);
-  const std::string app = value("app_file").empty() ? "app.py" : value("app_file");
-  if (!is_file_in(folder, app)) return;
-  to.draft.command = sdk == "gradio" ? std::vector<std::string>{"python", app}
-                                     : std::vector<std::string>{"streamlit", "run", app};
+  BuildCommands commands{{source.shown, 1}, source.text, {}, {}, {}, {}, {}};
+  commands.obstacle =
+      "Binder's build ends with postBuild, in the project's folder: write it as a step of `run` if "
+      "the image needs it";
+  convert_commands(commands, find, to);
 }
 
 void debian_packages(const fs::path& path, Conversion& to) {
@@ -100,16 +151,15 @@ void debian_packages(const fs::path& path, Conversion& to) {
   const std::string text = read_source(path, to).text;
   for (const std::string_view line : split(text, '\n')) {
     ++number;
-    std::string_view one = trim(line.substr(0, line.find('#')));
-    while (!one.empty()) {
-      const std::size_t end = std::min(one.find_first_of(" \t"), one.size());
-      to.system_package({path.lexically_normal().string(), number}, one.substr(0, end));
-      one = trim(one.substr(end));
+    for (const std::string& word : words_of_list(line)) {
+      to.system_package({path.lexically_normal().string(), number}, word);
     }
   }
 }
 
 }  // namespace
+
+bool is_space_readme(const std::string& text) { return !space_of(text).sdk.empty(); }
 
 std::optional<fs::path> richest_source(const fs::path& folder) {
   for (const char* below : {"", ".binder", "binder"}) {
@@ -118,6 +168,10 @@ std::optional<fs::path> richest_source(const fs::path& folder) {
       fs::path path = folder / below / name;
       if (is_file_in(folder / below, name) && tells_of_packages(path)) return path;
     }
+  }
+  if (is_file_in(folder, kReadme) && !leads_out(folder / kReadme, folder) &&
+      is_space_readme(text_of(folder / kReadme))) {
+    return folder / kReadme;
   }
   // Files of one kind whose names are the author's: environment-gpu.yml, requirements_gpu.txt.
   std::vector<fs::path> found;
@@ -154,7 +208,8 @@ void convert_beside(const fs::path& source, Conversion& to) {
       to.python_version({(folder / file).lexically_normal().string(), 1}, trim(kept));
     }
   }
-  convert_space(folder, to);
+  space_beside(folder, to);
+  binder_beside(folder, to);
 }
 
 }  // namespace mlenv

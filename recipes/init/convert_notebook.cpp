@@ -41,6 +41,7 @@ class Notebook {
     if (cells == root.end() || !cells->is_array()) {
       return to_.leave_out({source_.shown, 0}, source_.shown, "it holds no cells");
     }
+    to_.set_later_wins();
     int number = 0;
     for (const nlohmann::json& cell : *cells) {
       ++number;

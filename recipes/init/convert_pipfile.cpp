@@ -1,5 +1,6 @@
 // Pipfile and Pipfile.lock (Pipenv's documentation, "Pipfile & Pipfile.lock").
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -121,6 +122,9 @@ class Pipfile {
   void packages(const TomlValue& table) {
     for (const auto& [name, value] : table.members) {
       const bool plain = value.kind == TomlKind::text;
+      if (const std::string index = pipenv_text(value, "index"); comes_in_builds(name)) {
+        indexes_.insert(index);
+      }
       to_.python_package(place(value),
                          plain ? name + (value.text == "*" ? "" : value.text)
                                : pipenv_requirement(name, value, source_.path, to_));
@@ -139,6 +143,11 @@ class Pipfile {
     for (const TomlValue& one : list.items) {
       const std::string url = pipenv_text(one, "url");
       if (url.empty()) continue;
+      if (const std::string name = pipenv_text(one, "name");
+          !name.empty() && indexes_.contains(name) && &one != &list.items.front()) {
+        to_.python_index(place(one), url, false);
+        continue;
+      }
       to_.leave_out_with_others(
           place(one), url, "indexes: this machine's are used; others can be named in `sources`");
     }
@@ -159,6 +168,7 @@ class Pipfile {
 
   const ConversionSource& source_;
   Conversion& to_;
+  std::set<std::string> indexes_;  ///< names of those that a framework's builds come from
 };
 
 const nlohmann::json& object_in(const nlohmann::json& in, const char* key) {

@@ -46,9 +46,7 @@ class PoetryTable {
     if (const TomlValue* groups = table_in(poetry, "group")) read_groups(*groups);
     left("dev-dependencies", poetry, "for development: add with `mlenv add` what the image needs");
     left("scripts", poetry, "the project itself is not installed, and so are none of its programs");
-    if (const TomlValue* sources = poetry.find("source")) {
-      to_.leave_out(place(*sources), "tool.poetry.source", "indexes can be named in `sources`");
-    }
+    if (const TomlValue* sources = poetry.find("source")) read_sources(*sources);
   }
 
  private:
@@ -59,6 +57,19 @@ class PoetryTable {
     if (found == nullptr) return;
     for (const auto& [name, value] : found->members) {
       to_.leave_out(place(value), key + '.' + name, why);
+    }
+  }
+
+  void read_sources(const TomlValue& sources) {
+    for (const TomlValue& one : sources.items) {
+      const std::string name = toml_text_of(one, "name");
+      const std::string url = toml_text_of(one, "url");
+      if (!url.empty() && indexes_.contains(name)) {
+        to_.python_index(place(one), url, false);
+      } else {
+        to_.leave_out_with_others(place(one), "tool.poetry.source " + name,
+                                  "indexes can be named in `sources`");
+      }
     }
   }
 
@@ -117,15 +128,21 @@ class PoetryTable {
     if (package == "python") return python(place(value), version);
     const std::string specifier =
         address.empty() ? specifier_of(package, version, value) : " @ " + address;
-    std::string text = package + extras_of(package, value) + specifier;
-    std::string marker = marker_of(value);
-    // With the extras that are asked for, which no requirement of a recipe knows.
-    if (says(marker, "extra") && !marker_mistake(marker) &&
-        marker_reach(marker, {choice_.extras.begin(), choice_.extras.end()}) == MarkerReach::all) {
-      marker.clear();
+    const std::string marker = marker_for_images(value);
+    const bool clean = marker.empty() || !marker_mistake(marker);
+    if (comes_in_builds(package) && clean && marker_reach(marker) != MarkerReach::none) {
+      indexes_.insert(toml_text_of(value, "source"));
     }
-    if (!marker.empty()) text += " ; " + marker;
-    to_.python_package(place(value), text);
+    to_.python_package(place(value), package + extras_of(package, value) + specifier +
+                                         (marker.empty() ? "" : " ; " + marker));
+  }
+
+  /// Without what the extras that are asked for decide, which no requirement of a recipe knows.
+  std::string marker_for_images(const TomlValue& value) const {
+    std::string marker = marker_of(value);
+    if (!says(marker, "extra") || marker_mistake(marker)) return marker;
+    const std::set<std::string> extras{choice_.extras.begin(), choice_.extras.end()};
+    return marker_reach(marker, extras) == MarkerReach::all ? "" : marker;
   }
 
   void python(const SourcePlace& at, const std::string& version) {
@@ -188,6 +205,7 @@ class PoetryTable {
   Conversion& to_;
   std::set<std::string> wanted_;  ///< optional ones that a chosen extra names
   std::set<std::string> told_;
+  std::set<std::string> indexes_;  ///< names of those that a framework's builds come from
 };
 
 }  // namespace

@@ -1,11 +1,13 @@
 // pyproject.toml (PyPA's "pyproject.toml specification"); Poetry's table is in convert_poetry.cpp.
 #include <algorithm>
+#include <span>
 
 #include <fmt/core.h>
 
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "recipes/init/convert_poetry.hpp"
+#include "recipes/marker.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
@@ -31,6 +33,7 @@ class PyprojectConverter {
     const TomlValue* uv = table(tools, "uv");
     poetry_ = table(tools, "poetry");
     if (uv != nullptr) sources_ = table(*uv, "sources");
+    if (uv != nullptr) indexes_ = uv->find("index");
     if (project != nullptr) standard(*project, tools);
     if (poetry_ != nullptr) {
       const bool beside = project != nullptr && project->find("dependencies") != nullptr;
@@ -206,9 +209,39 @@ class PyprojectConverter {
     there.specifier.clear();
     there.address = plain ? address_in_toml(source_, *source, to_) : std::string{};
     if (!there.address.empty()) return to_.python_package(place(item), there.str());
+    if (index_of_builds(*one, *source)) return to_.python_package(place(item), item.text);
     leave_out(*source, "tool.uv.sources." + one->name,
               "neither one repository nor one path or URL: the package is taken from an index");
     to_.python_package(place(item), item.text);
+  }
+
+  /// Whether uv takes it from an index that says for which CUDA its builds are.
+  bool index_of_builds(const Requirement& requirement, const TomlValue& source) {
+    if (indexes_ == nullptr || !comes_in_builds(requirement.name)) return false;
+    const std::span<const TomlValue> entries = source.kind == TomlKind::list
+                                                   ? std::span<const TomlValue>(source.items)
+                                                   : std::span<const TomlValue>(&source, 1);
+    bool found = false;
+    for (const TomlValue& entry : entries) {
+      const std::string name = text_in(entry, "index");
+      const std::string marker = text_in(entry, "marker");
+      const std::string extra = text_in(entry, "extra");
+      if (name.empty() || !text_in(entry, "group").empty()) continue;
+      if (!extra.empty() && !is_chosen(choice_.extras, extra)) continue;
+      if (!marker.empty() && marker_mistake(marker)) continue;
+      if (marker_reach(marker) == MarkerReach::none) continue;
+      for (const TomlValue& index : indexes_->items) {
+        if (text_in(index, "name") != name) continue;
+        to_.python_index(place(index), text_in(index, "url"), false);
+        found = true;
+      }
+    }
+    return found;
+  }
+
+  static std::string text_in(const TomlValue& value, const char* key) {
+    const TomlValue* one = value.find(key);
+    return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
   }
 
   /// In uv's table, or in Poetry's, which beside `[project]` says where a package is.
@@ -234,6 +267,7 @@ class PyprojectConverter {
   Conversion& to_;
   const TomlValue* sources_ = nullptr;  ///< of uv's
   const TomlValue* poetry_ = nullptr;
+  const TomlValue* indexes_ = nullptr;  ///< of uv's
 };
 
 }  // namespace

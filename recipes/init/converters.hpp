@@ -2,6 +2,7 @@
 // One function for each format: `text` is that of `path`, called `shown` in what is left out. They
 // throw `source-invalid` (usage), with places, for text that is not of the format.
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,10 @@ ConversionSource read_source(const fs::path& path, const Conversion& to);
 /// A path that a project's file names, from that file's folder, as a recipe says it: from its own.
 std::string path_from_recipe(const fs::path& file, std::string_view path, const Conversion& to);
 
+/// Whether a package has builds for each CUDA release, on indexes of their own: where it comes from
+/// says which is meant.
+bool comes_in_builds(std::string_view package);
+
 /// What is asked of a project beside what it needs always.
 struct ProjectChoice {
   std::vector<std::string> extras{};
@@ -32,7 +37,13 @@ struct ProjectChoice {
 };
 
 void convert_conda(const ConversionSource& source, Conversion& to);
-void convert_dockerfile(const ConversionSource& source, Conversion& to);
+/// How a Dockerfile is built, where another file says so.
+struct DockerBuild {
+  fs::path context{};                         ///< empty: the Dockerfile's folder
+  std::map<std::string, std::string> args{};  ///< in place of what ARG says
+};
+void convert_dockerfile(const ConversionSource& source, Conversion& to,
+                        const DockerBuild& build = {});
 void convert_cog(const ConversionSource& source, Conversion& to);
 void convert_pyproject(const ConversionSource& source, Conversion& to,
  const ProjectChoice& choice = {});
@@ -58,6 +69,7 @@ struct InstallCommand {
   std::string text;
   std::string folder{};             ///< in the image, where it is started
   std::span<const Clone> clones{};  ///< made before it
+  bool foreign = false;             ///< another maker's archive was added before it
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
 /// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.

@@ -231,7 +231,20 @@ void write_python(Writer& writer, const Draft& draft) {
   }
 }
 
+void write_index(Writer& writer, const Draft& draft) {
+  if (draft.index.empty()) return;
+  writer.blank();
+  writer.note("These packages come from here, and nothing else does.");
+  writer.text += "index:\n";
+  for (const DraftIndex& one : draft.index) {
+    const std::string url = yaml_quoted(one.url);
+    writer.text += fmt::format("  {}: {}\n", draft_scalar(one.package),
+                               one.find_links ? fmt::format("{{find-links: {}}}", url) : url);
+  }
+}
+
 void write_rest(Writer& writer, const Draft& draft) {
+  write_index(writer, draft);
   writer.blank();
   if (draft.system.empty()) {
     writer.note("Debian packages; `mlenv add --system PACKAGE` puts one here.");

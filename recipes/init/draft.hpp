@@ -36,6 +36,14 @@ struct DraftRequirements {
   friend bool operator==(const DraftRequirements&, const DraftRequirements&) = default;
 };
 
+/// Where one package comes from, and nothing else: an item of `index`.
+struct DraftIndex {
+  std::string package;  ///< normalised
+  std::string url;
+  bool find_links = false;  ///< a page of files
+  friend bool operator==(const DraftIndex&, const DraftIndex&) = default;
+};
+
 /// Empty texts and lists: the recipe says nothing of it. All texts fit the recipe's grammar.
 struct Draft {
   std::string name;
@@ -51,6 +59,7 @@ struct Draft {
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>> files;  ///< each source once
   std::vector<DraftStep> run;
+  std::vector<DraftIndex> index;
   std::vector<std::string> indexes;  ///< of Python, the default one first
 
   bool wants_python = false;  ///< it is made of a Python project, whatever that needs

@@ -105,10 +105,11 @@ class ProjectCommand {
       ProjectInstall install{ProjectInstall::Tool::uv, folder("pyproject.toml"),
                              !line.has("--no-install-project") && !line.has("--only-group"),
                              line.values({"--extra"}), line.values({"--group"})};
+      if (line.has("--all-extras")) install.extras = {"*"};
       // Layers for dependencies alone come first, and the whole thing after them.
       install_project(command_.place, command_.text, install, to_);
-      if (line.has("--all-extras") || line.has("--all-groups")) {
-        leave_out("all extras and groups: name those that are needed in `requirements`");
+      if (line.has("--all-groups")) {
+        leave_out("all groups: name those that are needed in `requirements`");
       }
       return true;
     }
@@ -155,9 +156,11 @@ class ProjectCommand {
       return true;
     }
     const bool alone = line.has("--no-root") || line.has("--no-self") || line.has("--no-directory");
+    std::vector<std::string> extras = line.values({"--extras", "-E"});
+    if (line.has("--all-extras") && tool == ProjectInstall::Tool::poetry) extras = {"*"};
     install_project(command_.place, command_.text,
                     {tool, folder(pipenv ? "Pipfile" : "pyproject.toml"), !alone && !pipenv,
-                     line.values({"--extras", "-E"}), line.values({"--with", "-G", "--group"})},
+                     std::move(extras), line.values({"--with", "-G", "--group"})},
                     to_);
     return true;
   }
@@ -168,8 +171,8 @@ class ProjectCommand {
     const CommandLine line(words_.subspan(verb + 1), kValued);
     if (what == "create" || what == "install" || what == "update") {
       const std::vector<std::string> files = line.values({"-f", "--file"});
-      for (const std::string& name : files) environment(name);
       CondaPackages packages(to_);
+      for (const std::string& name : files) environment(name, packages);
       for (const std::string& word : line.words) {
         if (word != "--all") packages.package(command_.place, word);
       }
@@ -183,14 +186,21 @@ class ProjectCommand {
     return is_among(kTidyVerbs, what) ? done() : false;
   }
 
-  void environment(const std::string& name) {
+  void environment(const std::string& name, CondaPackages& packages) {
     const std::optional<fs::path> path = file_(name);
     if (!path) return leave_out("no such file was found here");
     const std::string before = to_.draft.name;
     const ConversionSource source = read_source(*path, to_);
-    if (path->extension() == ".txt" || path->extension() == ".lock") {
+    if (path->extension() != ".yml" && path->extension() != ".yaml") {
       if (is_conda_list(source.text)) return convert_conda_list(source.shown, source.text, to_);
-      return to_.requirements(*path, source.shown, source.text);
+      // Names are conda's in this file, too.
+      int number = 0;
+      for (const std::string_view line : split(source.text, '\n')) {
+        ++number;
+        const std::string_view one = trim(line.substr(0, line.find('#')));
+        if (!one.empty()) packages.package({source.shown, number}, std::string(one));
+      }
+      return;
     }
     convert_conda(source, to_);
     if (!before.empty()) to_.draft.name = before;

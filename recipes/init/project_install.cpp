@@ -43,9 +43,9 @@ bool is_there(const fs::path& path) {
 
 class Installer {
  public:
-  Installer(const SourcePlace& place, const std::string& text, const ProjectInstall& install,
+  Installer(const SourcePlace& place, const std::string& text, ProjectInstall install,
             Conversion& to)
-      : place_(place), text_(text), install_(install), to_(to) {}
+      : place_(place), text_(text), install_(std::move(install)), to_(to) {}
 
   void run() {
     const fs::path folder = install_.folder.empty() ? "." : install_.folder;
@@ -58,6 +58,7 @@ class Installer {
                              read_small_file(folder / "pyproject.toml", size_limit::kPyproject),
                              "source-invalid",
                              {}});
+    name_all_extras();
     constexpr std::array<std::string_view, 3> kLocks = {"uv.lock", "poetry.lock", "pdm.lock"};
     const auto tool = static_cast<std::size_t>(install_.tool);
     first_of({std::string(kLocks.at(tool)), "pyproject.toml"}, folder);
@@ -77,6 +78,16 @@ class Installer {
       if (is_there(found_)) return true;
     }
     return false;
+  }
+
+  /// `*` of `--all-extras` as their names.
+  void name_all_extras() {
+    if (install_.extras != std::vector<std::string>{"*"}) return;
+    install_.extras.clear();
+    const TomlValue* all = at({"project", "optional-dependencies"});
+    if (all == nullptr) all = at({"tool", "poetry", "extras"});
+    if (all == nullptr) return;
+    for (const auto& [name, packages] : all->members) install_.extras.push_back(name);
   }
 
   void gone(std::string_view name) {
@@ -156,7 +167,7 @@ class Installer {
 
   const SourcePlace& place_;
   const std::string& text_;
-  const ProjectInstall& install_;
+  ProjectInstall install_;
   Conversion& to_;
   fs::path found_;
   TomlValue pyproject_;
@@ -268,8 +279,7 @@ void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& ch
     }
     const std::string address = pinned_address(package, source.path, to);
     std::string text = name->text;
-    if (const TomlValue* extras = package.find("extras");
-        extras != nullptr && !extras->items.empty()) {
+    if (const TomlValue* own = package.find("extras"); own != nullptr && !own->items.empty()) {
       continue;  // PDM has the package itself in an entry of its own
     }
     text += address.empty() ? "==" + version->text : " @ " + address;

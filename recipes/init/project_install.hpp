@@ -11,9 +11,9 @@ namespace mlenv {
 struct ProjectInstall {
   enum class Tool { uv, poetry, pdm, pipenv };
   Tool tool = Tool::uv;
-  fs::path folder;     ///< of the project, on this machine
-  bool itself = true;  ///< not `--no-root`, `--no-install-project`
-  std::vector<std::string> extras{};
+  fs::path folder;                    ///< of the project, on this machine
+  bool itself = true;                 ///< not `--no-root`, `--no-install-project`
+  std::vector<std::string> extras{};  ///< `*` alone: all of them
   std::vector<std::string> groups{};  ///< beside those of the program itself
 };
 

@@ -12,6 +12,27 @@ constexpr std::array<std::string_view, 14> kControl = {"if",   "then",  "else", 
                                                        "for",  "while", "until", "do",   "done",
                                                        "case", "esac",  "{",     "!"};
 
+/// Where the `)` stands that closes the `(` at `at`; npos: nowhere.
+std::size_t closing(std::string_view text, std::size_t at) {
+  int depth = 0;
+  char quote = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\\' && quote != '\'') {
+      ++at;
+    } else if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '(') {
+      ++depth;
+    } else if (c == ')' && --depth == 0) {
+      return at;
+    }
+  }
+  return std::string_view::npos;
+}
+
 class Splitter {
  public:
   Splitter(std::string_view text, const DockerVariables& known) : text_(text), known_(known) {}
@@ -31,19 +52,59 @@ class Splitter {
     if (c == ' ' || c == '\t' || c == '\r') return end_word();
     if (c == '#' && !in_word_) return comment();
     if (c == '\n' || c == ';') return separator(1, true);
+    if (c == '>' || c == '<' || text_.substr(at_).starts_with("&>")) return redirection();
     if (c == '&') {
       const bool both = text_.substr(at_).starts_with("&&");
       return separator(both ? 2 : 1, both);
     }
     if (c == '|') return separator(text_.substr(at_).starts_with("||") ? 2 : 1, false);
-    if (c == '<' || c == '>' || c == '(' || c == ')') {
-      command_.simple = false;
-      if (c == '(' && command_.words.empty() && !in_word_) command_.control = true;
-      // `2>&1`: the sign belongs to the redirection.
-      if (c == '>' && text_.substr(at_).starts_with(">&")) ++at_;
-    }
+    if (c == '(' && command_.words.empty() && !in_word_) return group();
+    if (c == '(' || c == ')') command_.simple = false;
     put(c);
     ++at_;
+  }
+
+  /// `(cd x && make)`
+  void group() {
+    const std::size_t end = closing(text_, at_);
+    command_.control = end == std::string_view::npos || !command_.group.empty() ||
+                       text_.substr(at_).starts_with("((");
+    if (command_.control) {
+      put(text_[at_++]);
+      return;
+    }
+    command_.group = trim(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end + 1;
+  }
+
+  /// `> file`, `2>&1`, `&> file`, `< file`; a heredoc or a process is no file.
+  void redirection() {
+    // The number before it is a descriptor's.
+    if (all_digits(word_)) {
+      word_.clear();
+      in_word_ = false;
+    }
+    finish_word();
+    const std::size_t begin = at_;
+    at_ = std::min(text_.find_first_not_of("<>&|", at_), text_.size());
+    const std::string_view mark = text_.substr(begin, at_ - begin);
+    const bool process = at_ < text_.size() && text_[at_] == '(';
+    if (process || mark.starts_with("<<") || mark == "<&" || mark == "<>") {
+      command_.simple = false;
+    } else {
+      redirected_ = mark;
+    }
+  }
+
+  /// What a redirection names.
+  void redirect(const std::string& to) {
+    const bool duplicates = redirected_.ends_with('&') && (all_digits(to) || to == "-");
+    if (redirected_ == "<") {
+      command_.input = to;
+    } else if (to != "/dev/null" && !duplicates) {
+      command_.simple = false;
+    }
+    redirected_ = {};
   }
 
   void put(char c) {
@@ -92,11 +153,7 @@ class Splitter {
   }
 
   void dollar() {
-    if (text_[at_] == '`' || text_.substr(at_).starts_with("$(")) {
-      command_.simple = false;
-      put(text_[at_++]);
-      return;
-    }
+    if (text_[at_] == '`' || text_.substr(at_).starts_with("$(")) return substitution();
     const std::size_t end = variable_end(text_, at_);
     bool complete = true;
     const std::string value = expand_variables(text_.substr(at_, end - at_), known_, complete);
@@ -112,10 +169,25 @@ class Splitter {
     }
   }
 
+  /// `$(cat list.txt)`: one word, or a part of one.
+  void substitution() {
+    command_.simple = false;
+    const bool old = text_[at_] == '`';
+    const std::size_t last = old ? text_.find('`', at_ + 1) : closing(text_, at_ + 1);
+    const std::size_t end = last == std::string_view::npos ? text_.size() : last + 1;
+    in_word_ = true;
+    word_ += text_.substr(at_, end - at_);
+    at_ = end;
+  }
+
   void comment() { at_ = std::min(text_.find('\n', at_), text_.size()); }
 
   void finish_word() {
-    if (in_word_) command_.words.push_back(std::move(word_));
+    if (in_word_ && !redirected_.empty()) {
+      redirect(word_);
+    } else if (in_word_) {
+      command_.words.push_back(std::move(word_));
+    }
     word_.clear();
     in_word_ = false;
   }
@@ -135,13 +207,14 @@ class Splitter {
   void end_command() {
     finish_word();
     command_.text = trim(text_.substr(begin_, std::min(at_, text_.size()) - begin_));
+    if (!redirected_.empty()) command_.simple = false;
+    redirected_ = {};
+    const bool grouped = !command_.group.empty();
     if (!command_.words.empty()) {
-      const std::string& first = command_.words.front();
-      if (std::find(kControl.begin(), kControl.end(), first) != kControl.end()) {
-        command_.control = true;
-      }
-      commands_.push_back(std::move(command_));
+      command_.control = command_.control || grouped || is_among(kControl, command_.words.front());
     }
+    const bool redirects = !command_.input.empty() || !command_.simple;
+    if (!command_.words.empty() || grouped || redirects) commands_.push_back(std::move(command_));
     command_ = {};
   }
 
@@ -151,6 +224,7 @@ class Splitter {
   std::size_t begin_ = 0;
   std::string word_;
   bool in_word_ = false;
+  std::string_view redirected_;  ///< the sign whose file comes next
   ShellCommand command_;
   std::vector<ShellCommand> commands_;
 };

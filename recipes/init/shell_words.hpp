@@ -10,15 +10,18 @@
 namespace mlenv {
 
 struct ShellCommand {
-  std::vector<std::string> words;
-  std::string text;      ///< as written
-  bool simple = true;    ///< false: redirections, substitutions or unknown variables are in it
+  std::vector<std::string> words{};
+  std::string text{};    ///< as written
+  std::string input{};   ///< the file that `<` names
+  std::string group{};   ///< what stands in `( … )`, where that is all of it
+  bool simple = true;    ///< false: it writes to a file, or has substitutions or unknown variables
   bool alone = true;     ///< false: in a pipe, after `||`, in the background
-  bool control = false;  ///< begins with a word of the shell's own: `if`, `for`, `{`, `(`
+  bool control = false;  ///< begins with a word of the shell's own: `if`, `for`, `{`, `((`
 };
 
-/// Commands in order. Known variables are replaced. What cannot be taken apart (an open quote) is
-/// one command that is not simple.
+/// Commands in order. Known variables are replaced; output that goes nowhere (`> /dev/null`,
+/// `2>&1`) is left out of the words. What cannot be taken apart (an open quote) is one command that
+/// is not simple.
 std::vector<ShellCommand> shell_commands(std::string_view text, const DockerVariables& known);
 
 }  // namespace mlenv

@@ -115,7 +115,8 @@ TEST(ShellWords, QuotesAndVariables) {
 }
 
 TEST(ShellWords, KnowsWhatIsMoreThanACommand) {
-  for (const char* text : {"a > b", "a $(b)", "a `b`", "a $X", "a \"$(b)\"", "a 'open", "a <b"}) {
+  for (const char* text : {"a > b", "a $(b)", "a `b`", "a $X", "a \"$(b)\"", "a 'open", "a <(b)",
+                           "a >> b", "a &> b", "a <<< b", "a >"}) {
     EXPECT_FALSE(shell_commands(text, {}).front().simple) << text;
   }
   for (const char* text : {"a | b", "a || b", "a & b"}) {
@@ -123,9 +124,34 @@ TEST(ShellWords, KnowsWhatIsMoreThanACommand) {
     ASSERT_EQ(all.size(), 2U) << text;
     EXPECT_FALSE(all[0].alone || all[1].alone) << text;
   }
-  for (const char* text : {"if a; then b; fi", "for x in y; do z; done", "(a; b)", "{ a; }"}) {
+  for (const char* text :
+       {"if a; then b; fi", "for x in y; do z; done", "((a))", "{ a; }", "(a", "(a) b"}) {
     EXPECT_TRUE(shell_commands(text, {}).front().control) << text;
   }
+}
+
+TEST(ShellWords, RedirectionsAreNoWords) {
+  for (const char* text : {"a b >/dev/null", "a b > /dev/null 2>&1", "a b 2> /dev/null", "a b 1>&2",
+                           "a >/dev/null b", "a b &>/dev/null"}) {
+    EXPECT_EQ(seen(text), (std::vector<SeenCommand>{{{"a", "b"}, true, true, false}})) << text;
+  }
+  const auto all = shell_commands("a b <in.txt && echo 2 > x; c", {});
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].input, "in.txt");
+  EXPECT_TRUE(all[0].simple);
+  EXPECT_EQ(all[1].words, (Strings{"echo", "2"}));
+  EXPECT_FALSE(all[1].simple);
+  EXPECT_EQ(all[2].words, Strings{"c"});
+}
+
+TEST(ShellWords, GroupsAndSubstitutionsStayWhole) {
+  const auto all = shell_commands("(cd a && make ')' ) > /dev/null; b $(c | d \")\") e | f", {});
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].group, "cd a && make ')'");
+  EXPECT_FALSE(all[0].control);
+  EXPECT_EQ(all[1].words, (Strings{"b", "$(c | d \")\")", "e"}));
+  EXPECT_EQ(all[1].text, "b $(c | d \")\") e");
+  EXPECT_FALSE(all[1].alone || all[2].alone);
 }
 
 TEST(Dockerfile, WhatVariablesMakeIsBounded) {

@@ -1,0 +1,75 @@
+#include "recipes/compat/framework_cuda.hpp"
+
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/resolve/versions.hpp"
+
+namespace mlenv {
+namespace {
+
+struct FrameworkRelease {
+  int major = 0;
+  int minor = 0;
+};
+
+/// Builds for a CUDA major version, from `first` up to `last`.
+struct CudaBuilds {
+  std::string_view framework;
+  std::string_view cuda;
+  FrameworkRelease first;
+  FrameworkRelease last;
+};
+constexpr int kNewest = 99;
+constexpr std::array<CudaBuilds, 7> kCudaBuilds = {{{"pytorch", "10", {1, 0}, {1, 12}},
+                                                    {"pytorch", "11", {1, 7}, {2, 7}},
+                                                    {"pytorch", "12", {2, 1}, {kNewest, 0}},
+                                                    {"pytorch", "13", {2, 9}, {kNewest, 0}},
+                                                    {"tensorflow", "11", {2, 4}, {2, 14}},
+                                                    {"tensorflow", "12", {2, 15}, {kNewest, 0}},
+                                                    {"jax", "11", {0, 0}, {0, 4}}}};
+
+/// Whether a release with these two numbers is allowed.
+bool allows_release(std::string_view specifiers, int major, int minor) {
+  constexpr int kPatches = 6;
+  for (int patch = 0; patch < kPatches; ++patch) {
+    if (version_satisfies(fmt::format("{}.{}.{}", major, minor, patch), specifiers)) return true;
+  }
+  return false;
+}
+
+/// Whether one between the two is allowed.
+bool allows_between(std::string_view specifiers, FrameworkRelease first, FrameworkRelease last) {
+  constexpr int kMinors = 40;
+  if (last.major == kNewest && allows_release(specifiers, first.major + 1, 0)) return true;
+  for (int major = first.major; major <= last.major && major <= first.major + 1; ++major) {
+    const int begin = major == first.major ? first.minor : 0;
+    const int end = major == last.major ? last.minor : kMinors;
+    for (int minor = begin; minor <= end; ++minor) {
+      if (allows_release(specifiers, major, minor)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool has_builds_for_cuda(std::string_view framework, std::string_view specifiers,
+                         std::string_view major) {
+  for (const CudaBuilds& one : kCudaBuilds) {
+    if (one.framework == framework && one.cuda == major) {
+      return allows_between(specifiers, one.first, one.last);
+    }
+  }
+  return true;
+}
+
+std::string_view cuda_of_tensorflow(std::string_view specifiers) {
+  for (const std::string_view cuda : {"12", "11"}) {
+    if (has_builds_for_cuda("tensorflow", specifiers, cuda)) return cuda;
+  }
+  return {};
+}
+
+}  // namespace mlenv

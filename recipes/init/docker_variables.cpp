@@ -1,0 +1,73 @@
+#include "recipes/init/docker_variables.hpp"
+
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/init/docker_words.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::array<std::string_view, 3> kDefaultIndexVariables = {"PIP_INDEX_URL", "UV_INDEX_URL",
+                                                                    "UV_DEFAULT_INDEX"};
+constexpr std::array<std::string_view, 3> kExtraIndexVariables = {"PIP_EXTRA_INDEX_URL",
+                                                                  "UV_EXTRA_INDEX_URL", "UV_INDEX"};
+
+}  // namespace
+
+std::vector<DockerVariable> docker_env(const DockerInstruction& one, const DockerVariables& known) {
+  bool complete = true;
+  const std::string_view text = one.text;
+  const std::size_t blank = text.find_first_of(" \t");
+  const std::string_view first = text.substr(0, blank);
+  if (first.find('=') == std::string_view::npos) {  // the old form
+    if (blank == std::string_view::npos) return {{"", "", true, "it has no value"}};
+    std::string value = expand_variables(trim(text.substr(blank)), known, complete);
+    return {{std::string(first), std::move(value), complete}};
+  }
+  std::vector<DockerVariable> all;
+  for (const std::string& word : docker_words(text, known, complete)) {
+    const std::size_t equal = word.find('=');
+    if (equal == std::string::npos) {
+      all.push_back({"", "", true, fmt::format("`{}` has no value", word)});
+      continue;
+    }
+    bool whole = true;  // of this variable alone
+    expand_variables(word, {}, whole);
+    all.push_back({word.substr(0, equal), word.substr(equal + 1), whole});
+  }
+  for (DockerVariable& each : all) each.complete = each.complete || complete;
+  return all;
+}
+
+bool convert_variable(const SourcePlace& place, const DockerVariable& variable, Conversion& to) {
+  const auto& [name, value, complete, mistake] = variable;
+  const std::string shown = fmt::format("{}={}", name, value);
+  if (name == "PATH") {
+    if (!is_environment_path(value)) {
+      to.leave_out(place, shown, "the image has its own PATH, with Python's programs first");
+    }
+    return false;
+  }
+  if (!complete) {
+    to.leave_out(place, shown, kUnknownVariable);
+    return false;
+  }
+  if (is_among(kDefaultIndexVariables, name)) {
+    to.python_index(place, value, true);
+  } else if (is_among(kExtraIndexVariables, name)) {
+    for (const std::string_view url : split(value, ' ')) {
+      if (!url.empty()) to.python_index(place, url, false);
+    }
+  } else if (is_manager_variable(name)) {
+    to.leave_out_with_others(place, shown,
+                             "settings of package managers, which the image does not need");
+  } else {
+    to.env(place, name, value);
+  }
+  return true;
+}
+
+}  // namespace mlenv

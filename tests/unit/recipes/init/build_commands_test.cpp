@@ -1,0 +1,296 @@
+// Commands of builds: what they install, where from, and what is left for a step.
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "recipes/init/convert.hpp"
+#include "recipes/init/host_choice.hpp"
+#include "recipes/init/listed_words.hpp"
+#include "recipes/recipe.hpp"
+#include "tests/support/error_code.hpp"
+#include "tests/support/strings.hpp"
+
+namespace mlenv {
+namespace {
+
+class BuildCommandsTest : public testing::Test {
+ protected:
+  void put(const std::string& name, std::string_view text) const {
+    make_folders((folder_.path() / name).parent_path());
+    write_file(folder_.path() / name, text, false);
+  }
+  Draft of(const std::string& name) const {
+    Draft draft = convert(folder_.path() / name, folder_.path());
+    Draft whole = draft;
+    if (whole.name.empty()) whole.name = "x";
+    choose_for_host(whole, {"debian:bookworm", ""});
+    const std::string text = render_draft(whole, "recipe.yaml");
+    EXPECT_NO_THROW(parse_recipe(text, "recipe.yaml")) << text;
+    return draft;
+  }
+  Draft of_docker(const std::string& text) const {
+    put("Dockerfile", text);
+    return of("Dockerfile");
+  }
+  static bool tells(const Draft& draft, std::string_view text) {
+    for (const LeftOut& one : draft.left_out) {
+      if (sentence(one).find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+  static Strings steps(const Draft& draft) {
+    Strings all;
+    for (const DraftStep& one : draft.run) all.push_back(one.command);
+    return all;
+  }
+
+  TemporaryFolder folder_{temporary_root()};
+};
+
+TEST_F(BuildCommandsTest, AnIndexOfOneCommandIsThatOfItsPackages) {
+  const std::string wheels = "https://wheels.example/whl/";
+  Draft draft = of_docker(
+      "FROM debian:12\nRUN pip install six\nRUN pip install torch==2.5.1 "
+      "torchvision --index-url " +
+      wheels + "cu121\n");
+  EXPECT_EQ(draft.index, (std::vector<DraftIndex>{{"torch", wheels + "cu121"},
+                                                  {"torchvision", wheels + "cu121"}}));
+  EXPECT_EQ(draft.cuda, "12");
+  EXPECT_TRUE(draft.indexes.empty());
+  draft = of_docker("FROM nvidia/cuda:12.1.0-base-ubuntu22.04\nRUN pip install torch -i " + wheels +
+                    "cpu\n");
+  EXPECT_EQ(draft.cuda, "cpu");
+  draft = of_docker("FROM debian:12\nRUN pip install torch --index-url=" + wheels + "rocm6.0\n");
+  EXPECT_EQ(draft.cuda, "");
+  EXPECT_EQ(draft.index.size(), 1U);
+  // Beside the default one: the release alone.
+  draft =
+      of_docker("FROM debian:12\nRUN pip install torch --extra-index-url " + wheels + "cu118\n");
+  EXPECT_EQ(draft.cuda, "11");
+  EXPECT_TRUE(draft.index.empty());
+  EXPECT_TRUE(tells(draft, "cu118"));
+}
+
+TEST_F(BuildCommandsTest, AMirrorIsEverybodysAndAnOwnIndexIsNot) {
+  put("requirements.txt", "six\n");
+  const Strings mirror = {"https://mirror.example/simple"};
+  EXPECT_EQ(of_docker("FROM debian:12\nRUN pip install -i " + mirror[0] + " six tqdm\n").indexes,
+            mirror);
+  EXPECT_EQ(
+      of_docker("FROM debian:12\nRUN pip install idna\nRUN pip install -r requirements.txt -i " +
+                mirror[0] + "\n")
+          .indexes,
+      mirror);
+  const Draft own =
+      of_docker("FROM debian:12\nRUN pip install six\nRUN pip install -i " + mirror[0] + " mine\n");
+  EXPECT_TRUE(own.indexes.empty());
+  EXPECT_EQ(own.index, (std::vector<DraftIndex>{{"mine", mirror[0]}}));
+  EXPECT_TRUE(of_docker("FROM debian:12\nRUN pip install -i https://u:p@h.example/simple mine\n")
+                  .index.empty());
+}
+
+TEST_F(BuildCommandsTest, AnIndexOfBuildsInAFileIsPytorchs) {
+  put("requirements.txt", "--index-url https://wheels.example/whl/cu118\ntorch\ntorchaudio\nsix\n");
+  const Draft draft = of("requirements.txt");
+  EXPECT_EQ(draft.index,
+            (std::vector<DraftIndex>{{"torch", "https://wheels.example/whl/cu118"},
+                                     {"torchaudio", "https://wheels.example/whl/cu118"}}));
+  EXPECT_EQ(draft.cuda, "11");
+  EXPECT_TRUE(draft.indexes.empty());
+}
+
+TEST_F(BuildCommandsTest, PagesOfFilesAreThoseOfTheirPackages) {
+  const std::string page = "https://wheels.example/dist/cu117/torch2.0.0/index.html";
+  const Draft draft =
+      of_docker("FROM debian:12\nRUN pip install torch==2.0.0\nRUN pip install mmcv==2.0.0 -f " +
+                page + "\n");
+  EXPECT_EQ(draft.index, (std::vector<DraftIndex>{{"mmcv", page, true}}));
+  EXPECT_EQ(draft.cuda, "11");
+  EXPECT_TRUE(of_docker("FROM debian:12\nRUN pip install torch==1.12.1+cu113 -f "
+                        "https://wheels.example/whl/torch_stable.html\n")
+                  .index.empty());
+}
+
+TEST_F(BuildCommandsTest, OptionsOfPipWithTheirValues) {
+  put("pyproject.toml",
+      "[project]\nname = \"p\"\nversion = \"1\"\ndependencies = [\"six\"]\n"
+      "[project.optional-dependencies]\ngpu = [\"idna\"]\n");
+  const Draft draft = of_docker(
+      "FROM debian:12\nCOPY . .\nRUN pip install -Uq --target /x --proxy p tqdm -c c.txt\n"
+      "RUN uv pip install --system -r pyproject.toml --extra gpu\nRUN pip --version\n");
+  EXPECT_EQ(draft.packages, Strings{"tqdm"});
+  EXPECT_EQ(draft.requirements, (std::vector{DraftRequirements{"pyproject.toml", {"gpu"}}}));
+  EXPECT_TRUE(tells(draft, "--target /x"));
+  EXPECT_TRUE(tells(draft, "`constraints`"));
+}
+
+TEST_F(BuildCommandsTest, ListsInFilesAreRead) {
+  put("apt.txt", "git # for clones\nlibgl1\n");
+  put("requirements.txt", "six\n# no\nidna\n");
+  for (const char* command :
+       {"xargs apt-get install -y <apt.txt", "xargs -a apt.txt apt-get install -y",
+        "cat apt.txt | xargs -r apt-get install -y", "apt-get install -y $(cat apt.txt)",
+        "apt-get install -y $(grep -v '#' apt.txt | tr '\\n' ' ') > /dev/null",
+        "grep -vE '^#' apt.txt | sed 's/ //' | xargs sudo apt-get install",
+        "apt-get install `cat apt.txt`"}) {
+    const Draft draft = of_docker(std::string("FROM debian:12\nRUN ") + command + "\n");
+    EXPECT_EQ(draft.system, (Strings{"git", "libgl1"})) << command;
+    EXPECT_TRUE(draft.run.empty()) << command;
+  }
+  EXPECT_EQ(
+      of_docker("FROM debian:12\nRUN cat requirements.txt | xargs -n 1 pip install\n").packages,
+      (Strings{"six", "idna"}));
+  EXPECT_TRUE(of_docker("FROM debian:12\nRUN xargs apt-get install < no.txt\n").system.empty());
+  EXPECT_EQ(words_of_list("a b # c\n\n\td\r\n"), (Strings{"a", "b", "d"}));
+}
+
+TEST_F(BuildCommandsTest, GroupsAreStepsWithoutTheirInstalls) {
+  const Draft draft = of_docker(
+      "FROM debian:12\nWORKDIR /w\nRUN (cd a && protoc *.proto --python_out=.)\n"
+      "RUN (cd b && pip install six && make) && (cd c && pip install idna)\n"
+      "RUN (curl https://h.example/x | sh)\n");
+  EXPECT_EQ(steps(draft), (Strings{"(cd a && protoc *.proto --python_out=.)", "(cd b && make)"}));
+  EXPECT_EQ(draft.packages, (Strings{"six", "idna"}));
+  EXPECT_TRUE(tells(draft, "curl https://h.example/x"));
+}
+
+TEST_F(BuildCommandsTest, UsersOfTheImageAreToldAndNotMade) {
+  const Draft draft = of_docker(
+      "FROM debian:12\nRUN groupadd -g 9 app && useradd -m -g app app && mkdir /home/app/x\n"
+      "WORKDIR /w\nRUN chown -R app:app /w\nRUN mkdir d; chown app d\nRUN fix-permissions /opt\n"
+      "RUN touch /home/app/y\nUSER app\n");
+  EXPECT_EQ(steps(draft), (Strings{"cd /\nmkdir -p /home/app\nmkdir /home/app/x", "mkdir d",
+                                   "mkdir -p /home/app\ntouch /home/app/y"}));
+  EXPECT_TRUE(tells(draft, "useradd -m -g app app"));
+  EXPECT_TRUE(tells(draft, "chown -R app:app /w"));
+}
+
+TEST_F(BuildCommandsTest, PackagesOfOtherMakersAreTold) {
+  const Draft draft = of_docker(
+      "FROM ubuntu:22.04\nRUN apt-get install -y git libcudnn8 cuda-toolkit-12-1 docker-ce-cli\n"
+      "RUN echo 'deb https://h.example stable main' > /etc/apt/sources.list.d/a.list && apt-get "
+      "install -y strange-tool curl libfoo1\n");
+  EXPECT_EQ(draft.system, (Strings{"git", "curl", "libfoo1"}));
+  EXPECT_TRUE(tells(draft, "libcudnn8, cuda-toolkit-12-1"));
+  EXPECT_TRUE(tells(draft, "docker-ce-cli, strange-tool"));
+}
+
+TEST_F(BuildCommandsTest, APythonBesideTheDistributionsIsTheRecipes) {
+  Draft draft = of_docker(
+      "FROM ubuntu:22.04\nRUN add-apt-repository ppa:deadsnakes/ppa && apt-get install -y "
+      "python3.9 python3.9-dev python3.9-venv\nRUN python3.9 -m pip install six\n");
+  EXPECT_EQ(draft.python, "3.9");
+  EXPECT_EQ(draft.base, "debian:bullseye");
+  EXPECT_EQ(draft.system, Strings{"python3-dev"});
+  draft = of_docker("FROM ubuntu:22.04\nRUN apt-get install -y python3.10\n");
+  EXPECT_EQ(draft.base, "ubuntu:jammy");
+}
+
+TEST_F(BuildCommandsTest, ACudaThatNoBuildIsForIsTheImagesAlone) {
+  const auto cuda = [&](const std::string& image, const std::string& package) {
+    return of_docker("FROM nvidia/cuda:" + image + "\nRUN pip install '" + package + "'\n").cuda;
+  };
+  EXPECT_EQ(cuda("12.0.1-base-ubuntu22.04", "torch~=1.8"), "");
+  EXPECT_EQ(cuda("12.0.1-base-ubuntu22.04", "torch>=1.8"), "12");
+  EXPECT_EQ(cuda("11.8.0-base-ubuntu22.04", "torch==2.9.0"), "");
+  EXPECT_EQ(cuda("11.8.0-base-ubuntu22.04", "torch==2.0.1"), "11");
+  EXPECT_EQ(cuda("12.2.0-base-ubuntu22.04", "tensorflow==2.12.*"), "");
+  EXPECT_EQ(cuda("11.2.2-base-ubuntu22.04", "jax==0.4.30"), "");
+}
+
+TEST_F(BuildCommandsTest, TensorflowsImagesAreOfTheirCuda) {
+  const auto cuda = [&](const std::string& tag) {
+    return of_docker("FROM tensorflow/tensorflow:" + tag + "\n").cuda;
+  };
+  EXPECT_EQ(cuda("2.12.0-gpu"), "11");
+  EXPECT_EQ(cuda("2.15.0-gpu-jupyter"), "12");
+  EXPECT_EQ(cuda("latest-gpu"), "12");
+  EXPECT_EQ(cuda("1.15.5-gpu"), "");
+}
+
+TEST_F(BuildCommandsTest, CondasFilesInRunHaveCondasNames) {
+  put("list.txt", "numpy>=1.2  # here\npytorch\nno-such-name-of-conda\n");
+  const Draft draft =
+      of_docker("FROM jupyter/base-notebook:python-3.11\nRUN mamba install -y --file list.txt\n");
+  EXPECT_EQ(draft.framework, "pytorch");
+  EXPECT_TRUE(tells(draft, "no-such-name-of-conda"));
+}
+
+TEST_F(BuildCommandsTest, ExtrasOfPoetrysLock) {
+  put("pyproject.toml", "[tool.poetry]\nname = \"lab\"\n[tool.poetry.extras]\ntls = [\"a\"]\n");
+  put("poetry.lock",
+      "[[package]]\nname = \"a\"\nversion = \"1\"\noptional = true\nmarkers = \"extra == "
+      "'tls'\"\n[package.dependencies]\nb = \"*\"\n[[package]]\nname = \"b\"\nversion = \"2\"\n"
+      "optional = true\n[[package]]\nname = \"c\"\nversion = \"3\"\noptional = true\n[[package]]\n"
+      "name = \"d\"\nversion = \"4\"\noptional = false\n[extras]\nTLS = [\"a (>=1)\"]\n"
+      "all = [\"c\"]\n");
+  const auto packages = [&](const std::string& options) {
+    return of_docker("FROM python:3.11\nRUN poetry install --no-root " + options + "\n").packages;
+  };
+  EXPECT_EQ(packages(""), Strings{"d==4"});
+  EXPECT_EQ(packages("-E tls"), (Strings{"a==1", "b==2", "d==4"}));
+  EXPECT_EQ(packages("--all-extras"), (Strings{"a==1", "b==2", "d==4"}));
+}
+
+TEST_F(BuildCommandsTest, DevcontainersBuildTheirDockerfile) {
+  put("requirements.txt", "six\n");
+  put(".devcontainer/Dockerfile",
+      "ARG VARIANT=3.11\nFROM mcr.microsoft.com/devcontainers/python:1-${VARIANT}\n"
+      "COPY requirements.txt /tmp/\nRUN pip install -r /tmp/requirements.txt\n");
+  put(".devcontainer/devcontainer.json",
+      R"({"build": {"dockerfile": "Dockerfile", "context": "..", "args": {"VARIANT": "3.13"}}})");
+  Draft draft = of(".devcontainer/devcontainer.json");
+  EXPECT_EQ(draft.python, "3.13");
+  EXPECT_EQ(draft.packages, Strings{"six"});
+  for (const auto& [image, base] :
+       std::vector<std::pair<std::string, std::string>>{{"base:ubuntu-20.04", "ubuntu:focal"},
+                                                        {"base:1-debian-12", "debian:bookworm"},
+                                                        {"base:ubuntu", "ubuntu:jammy"},
+                                                        {"base:0-jammy", "ubuntu:jammy"},
+                                                        {"miniconda:0-3", ""}}) {
+    put("devcontainer.json", R"({"image": "mcr.microsoft.com/devcontainers/)" + image + "\"}");
+    EXPECT_EQ(of("devcontainer.json").base, base) << image;
+  }
+}
+
+TEST_F(BuildCommandsTest, OfTwoCellsTheLaterOneCounts) {
+  put("a.ipynb",
+      R"({"cells": [{"cell_type": "code", "source": ["!pip install a==1 b[x]==1 torch\n",
+      "!apt-get install -qq jq > /dev/null\n"]}, {"cell_type": "code", "source":
+      "%pip install a==2 b==2 torch==2.1.0"}]})");
+  const Draft draft = of("a.ipynb");
+  EXPECT_EQ(draft.packages, (Strings{"a==2", "b[x]==2", "ipykernel"}));
+  EXPECT_EQ(draft.framework, "pytorch==2.1.0");
+  EXPECT_EQ(draft.system, Strings{"jq"});
+}
+
+TEST_F(BuildCommandsTest, SpacesByTheirReadme) {
+  put("space/README.md",
+      "---\nsdk: gradio\nsdk_version: \"5.1\"\npython_version: 3.11\n---\n# A\n");
+  put("space/app.py", "");
+  put("space/pre-requirements.txt", "six\n");
+  put("space/packages.txt", "ffmpeg\n");
+  for (const char* name : {"space", "space/README.md"}) {
+    const Draft draft = of(name);
+    EXPECT_EQ(draft.packages, (Strings{"gradio==5.1", "six"})) << name;
+    EXPECT_EQ(draft.system, Strings{"ffmpeg"});
+    EXPECT_EQ(draft.command, (Strings{"python", "app.py"}));
+    EXPECT_EQ(draft.python, "3.11");
+  }
+  put("README.md", "# A project\n");
+  EXPECT_EQ(code_of([&] { of("README.md"); }), "source-invalid");
+}
+
+TEST_F(BuildCommandsTest, BindersScriptsAreTold) {
+  put("binder/requirements.txt", "six\n");
+  put("binder/postBuild", "#!/bin/bash\nset -e\npip install idna\njupyter lab build\n");
+  put("binder/start", "exec \"$@\"\n");
+  const Draft draft = of(".");
+  EXPECT_EQ(draft.packages, (Strings{"six", "idna"}));
+  EXPECT_TRUE(tells(draft, "jupyter lab build"));
+  EXPECT_TRUE(tells(draft, "start"));
+  EXPECT_TRUE(draft.run.empty());
+}
+
+}  // namespace
+}  // namespace mlenv
