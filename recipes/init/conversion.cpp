@@ -307,8 +307,6 @@ void Conversion::env(const SourcePlace& place, std::string_view name, std::strin
   check_count(draft.env.size(), "variables", kMostVariables);
 }
 
-}
-
 /// Steps start in `workdir`; where they come from, each started in a folder of its own.
 void Conversion::finish_steps() {
   const bool known = !draft.workdir.empty() || is_package_base(draft.base) || draft.base.empty();
