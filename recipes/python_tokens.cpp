@@ -7,20 +7,18 @@
 namespace mlenv {
 namespace {
 
-using TokenKind = PythonToken::Kind;
-
 class PythonLexer {
  public:
   explicit PythonLexer(std::string_view text) : text_(text) {}
 
   std::vector<PythonToken> read() {
     while (at_ < text_.size()) step();
-    put(TokenKind::line_end, "");
+    put(PythonToken::Kind::line_end, "");
     return std::move(tokens_);
   }
 
  private:
-  void put(TokenKind kind, std::string text) {
+  void put(PythonToken::Kind kind, std::string text) {
     tokens_.push_back({kind, std::move(text), true, false, line_});
   }
 
@@ -45,7 +43,7 @@ class PythonLexer {
   }
 
   void line_end() {
-    if (depth_ == 0) put(TokenKind::line_end, "");
+    if (depth_ == 0) put(PythonToken::Kind::line_end, "");
     ++line_;
     line_begin_ = ++at_;
   }
@@ -53,13 +51,13 @@ class PythonLexer {
   void number() {
     const std::size_t begin = at_;
     while (at_ < text_.size() && (is_alphanumeric(text_[at_]) || text_[at_] == '.')) ++at_;
-    put(TokenKind::number, std::string(text_.substr(begin, at_ - begin)));
+    put(PythonToken::Kind::number, std::string(text_.substr(begin, at_ - begin)));
   }
 
   void sign(char c) {
     if (c == '(' || c == '[' || c == '{') ++depth_;
     if ((c == ')' || c == ']' || c == '}') && depth_ > 0) --depth_;
-    if (!is_blank(c) && c != '\r') put(TokenKind::sign, std::string(1, c));
+    if (!is_blank(c) && c != '\r') put(PythonToken::Kind::sign, std::string(1, c));
     ++at_;
   }
 
@@ -72,7 +70,7 @@ class PythonLexer {
       return quoted(word.find_first_of("rR") != std::string::npos,
                     word.find_first_of("fF") != std::string::npos);
     }
-    put(TokenKind::name, word);
+    put(PythonToken::Kind::name, word);
     tokens_.back().margin = begin == line_begin_;
   }
 
@@ -90,7 +88,7 @@ class PythonLexer {
     }
     at_ = std::min(at_ + mark.size(), text_.size());
     const bool fields = format && out.find('{') != std::string::npos;
-    tokens_.push_back({TokenKind::text, std::move(out), !fields, false, line});
+    tokens_.push_back({PythonToken::Kind::text, std::move(out), !fields, false, line});
   }
 
   /// One of a text.
@@ -119,11 +117,11 @@ class PythonLexer {
 std::vector<PythonToken> python_tokens(std::string_view text) { return PythonLexer(text).read(); }
 
 bool is_sign(const PythonToken& token, char c) {
-  return token.kind == TokenKind::sign && token.text[0] == c;
+  return token.kind == PythonToken::Kind::sign && token.text[0] == c;
 }
 
 int depth_change(const PythonToken& token) {
-  if (token.kind != TokenKind::sign) return 0;
+  if (token.kind != PythonToken::Kind::sign) return 0;
   if (std::string_view("([{").find(token.text[0]) != std::string_view::npos) return 1;
   return std::string_view(")]}").find(token.text[0]) != std::string_view::npos ? -1 : 0;
 }
@@ -133,7 +131,7 @@ std::size_t expression_length(PythonTokens tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const int change = depth_change(tokens[i]);
     if (depth == 0 &&
-        (change < 0 || is_sign(tokens[i], ',') || tokens[i].kind == TokenKind::line_end)) {
+        (change < 0 || is_sign(tokens[i], ',') || tokens[i].kind == PythonToken::Kind::line_end)) {
       return i;
     }
     depth += change;

@@ -346,9 +346,9 @@ const TomlValue* UvSettings::source_of(const std::string& package) const {
   if (sources == nullptr) return nullptr;
   for (const auto& [key, value] : sources->members) {
     if (normalise_wheel_name(key) != normalise_wheel_name(package)) continue;
-    const std::span<const TomlValue> entries =
-        value.kind == TomlKind::list ? std::span<const TomlValue>(value.items)
-                                     : std::span<const TomlValue>(&value, 1);
+    const std::span<const TomlValue> entries = value.kind == TomlKind::list
+                                                   ? std::span<const TomlValue>(value.items)
+                                                   : std::span<const TomlValue>(&value, 1);
     const TomlValue* found = nullptr;
     for (const TomlValue& entry : entries) {
       if (!counts(entry, package)) continue;

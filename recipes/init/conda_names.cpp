@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 27> kCondaLibraries = {
     "flatbuffers", "pthread-stubs",   "cuda-compiler"};
 /// Tools of conda's own, and backports of what Python has had since 3.7.
 constexpr std::array<std::string_view, 35> kNeedless = {"nb_conda",
- "nb_conda_kernels",
-"pip",
+                                                        "nb_conda_kernels",
+                                                        "pip",
                                                         "setuptools",
                                                         "wheel",
                                                         "conda",

@@ -157,8 +157,9 @@ void CondaPackages::finish() {
     const std::string name = fmt::format(
         fmt::runtime(one.on_pypi), cuda.empty() || cuda == "cpu" ? "12" : version_prefix(cuda, 1));
     if (cuda.empty()) {
-      to_.note(one.place, one.spec.name, "taken for CUDA 12, since nothing names a release: PyPI "
-                                         "has a package for each");
+      to_.note(one.place, one.spec.name,
+               "taken for CUDA 12, since nothing names a release: PyPI "
+               "has a package for each");
     }
     python_package(one.place, one.spec.name, one.spec, name);
   }

@@ -41,8 +41,7 @@ void Conversion::python_range(const SourcePlace& place, std::string_view specifi
   // Its newest patch release: a range may ask for one (`>=3.11.4`), and the distribution decides
   // which.
   const auto is_in = [&](std::string_view python, std::string_view one) {
-    return version_satisfies(python, one) ||
-           version_satisfies(fmt::format("{}.99", python), one);
+    return version_satisfies(python, one) || version_satisfies(fmt::format("{}.99", python), one);
   };
   for (const std::string_view python : kPythons) {
     const std::vector<std::string_view> all = split(specifier, '|');

@@ -52,8 +52,7 @@ std::string path_from_recipe(const fs::path& file, std::string_view path, const 
   std::error_code unknown;
   const fs::path recipe =
       fs::weakly_canonical(to.folder().empty() ? fs::path(".") : to.folder(), unknown);
-  const fs::path project =
-      fs::weakly_canonical(fs::absolute(file, unknown).parent_path(), unknown);
+  const fs::path project = fs::weakly_canonical(fs::absolute(file, unknown).parent_path(), unknown);
   const fs::path between = project.lexically_relative(recipe);
   if (between.empty() || between == "." || fs::path(path).is_absolute()) return std::string(path);
   return (between / path).lexically_normal().string();

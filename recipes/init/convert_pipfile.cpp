@@ -60,10 +60,16 @@ std::string pipenv_address(const Value& value, const fs::path& file, const Conve
 /// `markers`, and each variable of PEP 508 as a key: `sys_platform = "== 'linux'"`.
 template <typename Value>
 std::string pipenv_marker(const Value& value) {
-  constexpr std::array<const char*, 10> kVariables = {
-      "python_version",      "python_full_version", "os_name",          "sys_platform",
-      "platform_machine",    "platform_system",     "platform_release", "platform_version",
-      "implementation_name", "platform_python_implementation"};
+  constexpr std::array<const char*, 10> kVariables = {"python_version",
+                                                      "python_full_version",
+                                                      "os_name",
+                                                      "sys_platform",
+                                                      "platform_machine",
+                                                      "platform_system",
+                                                      "platform_release",
+                                                      "platform_version",
+                                                      "implementation_name",
+                                                      "platform_python_implementation"};
   std::vector<std::string> all;
   if (std::string whole = pipenv_text(value, "markers"); !whole.empty()) all.push_back(whole);
   for (const char* variable : kVariables) {
@@ -125,9 +131,8 @@ class Pipfile {
       if (const std::string index = pipenv_text(value, "index"); comes_in_builds(name)) {
         indexes_.insert(index);
       }
-      to_.python_package(place(value),
-                         plain ? name + (value.text == "*" ? "" : value.text)
-                               : pipenv_requirement(name, value, source_.path, to_));
+      to_.python_package(place(value), plain ? name + (value.text == "*" ? "" : value.text)
+                                             : pipenv_requirement(name, value, source_.path, to_));
     }
   }
 

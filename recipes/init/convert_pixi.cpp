@@ -54,9 +54,10 @@ class Pixi {
   }
 
   static bool is_of_feature(std::string_view key) {
-    constexpr std::array<std::string_view, 7> kKeys = {
-        "dependencies", "host-dependencies", "pypi-dependencies", "system-requirements",
-        "activation",   "target",            "pypi-options"};
+    constexpr std::array<std::string_view, 7> kKeys = {"dependencies",      "host-dependencies",
+                                                       "pypi-dependencies", "system-requirements",
+                                                       "activation",        "target",
+                                                       "pypi-options"};
     return is_among(kKeys, key);
   }
 

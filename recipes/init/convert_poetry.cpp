@@ -188,10 +188,10 @@ class PoetryTable {
         "path",    "url",    "develop", "optional", "python", "platform", "markers"};
     for (const auto& [key, inner] : value.members) {
       if (is_among(kSaid, key)) continue;
-      to_.leave_out(place(inner),
-                    fmt::format("{}.{}{}{}", package, key, inner.text.empty() ? "" : " = ",
-                                inner.text),
-                    "no key of the recipe stands for it");
+      to_.leave_out(
+          place(inner),
+          fmt::format("{}.{}{}{}", package, key, inner.text.empty() ? "" : " = ", inner.text),
+          "no key of the recipe stands for it");
     }
     std::vector<std::string> names;
     if (const TomlValue* extras = value.find("extras")) {

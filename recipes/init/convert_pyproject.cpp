@@ -120,8 +120,7 @@ class PyprojectConverter {
       if (is_chosen(choice_.extras, name)) {
         packages(list, key);
       } else {
-        leave_out(list, key,
-                  "not asked for: `requirements: [\"pyproject.toml[NAME]\"]` takes one");
+        leave_out(list, key, "not asked for: `requirements: [\"pyproject.toml[NAME]\"]` takes one");
       }
     }
   }
@@ -250,7 +249,7 @@ class PyprojectConverter {
     const TomlValue* beside = poetry_ == nullptr ? nullptr : table(*poetry_, "dependencies");
     const TomlValue* of_poetry = member_named(beside, name);
     return of_poetry != nullptr && !address_in_toml(source_, *of_poetry, to_).empty() ? of_poetry
-                                                                                     : nullptr;
+                                                                                      : nullptr;
   }
 
   static const TomlValue* member_named(const TomlValue* in, const std::string& name) {

@@ -46,7 +46,7 @@ void convert_dockerfile(const ConversionSource& source, Conversion& to,
                         const DockerBuild& build = {});
 void convert_cog(const ConversionSource& source, Conversion& to);
 void convert_pyproject(const ConversionSource& source, Conversion& to,
- const ProjectChoice& choice = {});
+                       const ProjectChoice& choice = {});
 void convert_setup(const ConversionSource& source, Conversion& to);  ///< setup.py, setup.cfg
 void convert_pixi(const ConversionSource& source, Conversion& to);
 void convert_devcontainer(const ConversionSource& source, Conversion& to);

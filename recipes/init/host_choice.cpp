@@ -118,8 +118,8 @@ void choose_for_host(Draft& draft, const HostFacts& host) {
     draft.base = has_python ? host.base : "debian:bookworm";
     if (has_python && draft.base_note.empty()) draft.base_note = "As on this machine.";
   }
-  const bool wants_python =
-      draft.wants_python || !draft.framework.empty() || !draft.packages.empty() || !draft.requirements.empty();
+  const bool wants_python = draft.wants_python || !draft.framework.empty() ||
+                            !draft.packages.empty() || !draft.requirements.empty();
   if (draft.python.empty() && wants_python) draft.python = python_of_base(draft.base);
   choose_cuda(draft, host.nvidia_driver);
 }

@@ -22,8 +22,8 @@ struct BareAddress {
   std::string_view marker;
 };
 
-/// Where a marker begins behind an address: at a semicolon with a blank on either side, as pip reads
-/// it; the text's size where there is none.
+/// Where a marker begins behind an address: at a semicolon with a blank on either side, as pip
+/// reads it; the text's size where there is none.
 std::size_t marker_after_address(std::string_view text) {
   return std::min({text.find(" ;"), text.find("; "), text.find("\t;"), text.size()});
 }
@@ -117,8 +117,8 @@ NamedRequirement named_requirement(const fs::path& folder, std::string_view text
   }
   if (!is_bare_address(named.text)) {
     const std::string_view text_of = named.text;
-    const std::size_t semicolon = at == std::string::npos ? text_of.size()
-                                                          : marker_after_address(text_of);
+    const std::size_t semicolon =
+        at == std::string::npos ? text_of.size() : marker_after_address(text_of);
     // `x @ https://host/x.whl; marker`: PEP 508 wants a blank there.
     if (semicolon > at && semicolon < text_of.size() && text_of[semicolon] == ';') {
       named.text.insert(semicolon, " ");

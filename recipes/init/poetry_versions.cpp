@@ -97,7 +97,7 @@ std::string take_bound(std::vector<std::string>& set, std::string_view sign) {
   return version;
 }
 
-std::vector<std::string> parts_of(const std::string& set) {
+std::vector<std::string> conditions_of(const std::string& set) {
   std::vector<std::string> parts;
   for (const std::string_view one : split(set, ',')) parts.emplace_back(one);
   return parts;
@@ -105,8 +105,8 @@ std::vector<std::string> parts_of(const std::string& set) {
 
 /// `first` and `second` as one set; nullopt: more than a version lies between them.
 std::optional<std::string> merged(const std::string& first, const std::string& second) {
-  std::vector<std::string> lower = parts_of(first);
-  std::vector<std::string> upper = parts_of(second);
+  std::vector<std::string> lower = conditions_of(first);
+  std::vector<std::string> upper = conditions_of(second);
   const std::string end = take_bound(lower, "<");
   std::string begin = take_bound(upper, ">");
   const bool hole = !begin.empty();
@@ -165,7 +165,7 @@ std::string marker_of_poetry_python(std::string_view text) {
   for (const std::string& set : poetry_alternatives(text)) {
     if (set.empty()) return {};
     std::vector<std::string> conditions;
-    for (const std::string& part : parts_of(set)) conditions.push_back(python_condition(part));
+    for (const std::string& part : conditions_of(set)) conditions.push_back(python_condition(part));
     alternatives.push_back(join(conditions, " and "));
   }
   if (alternatives.size() < 2) return join(alternatives, "");

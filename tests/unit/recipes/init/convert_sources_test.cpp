@@ -274,8 +274,7 @@ TEST_F(ConvertSourcesTest, PathsAreThoseOfTheFileThatNamesThem) {
       "[packages]\nown = {path = \".\"}\nnear = {path = \"../near\", subdirectory = \"py\"}\n"
       "win = {version = \"*\", sys_platform = \"== 'win32'\"}\n");
   const Draft draft = of("server/Pipfile");
-  EXPECT_EQ(draft.packages,
-            (Strings{"near @ file:./near#subdirectory=py", "own @ ./server"}));
+  EXPECT_EQ(draft.packages, (Strings{"near @ file:./near#subdirectory=py", "own @ ./server"}));
   EXPECT_EQ(told(draft), Strings{"win ; sys_platform == 'win32'"});
 }
 

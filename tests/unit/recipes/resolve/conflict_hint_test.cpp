@@ -103,8 +103,7 @@ TEST(ConflictHint, APackageForTwoOtherSystems) {
       "your requirements are unsatisfiable.\n\nhint: Wheels are available for `python-magic-bin` "
       "(v0.4.14) on the following platforms: `macosx_10_6_intel`, `win32`, `win_amd64`\n");
   EXPECT_EQ(conflict.headline, "`python-magic-bin` is for Windows and macOS alone");
-  EXPECT_EQ(conflict.hint,
-            "leave it out, or write `python-magic-bin ; sys_platform != 'linux'`");
+  EXPECT_EQ(conflict.hint, "leave it out, or write `python-magic-bin ; sys_platform != 'linux'`");
 }
 
 TEST(UvMessages, YankedReleasesAreMarked) {
