@@ -189,9 +189,7 @@ void Conversion::local_version(const SourcePlace& place, Requirement& requiremen
                           "default index does not have: the release itself is asked for");
   }
   requirement.specifier.erase(plus, end - plus);
-  if (release.empty()) return;
-  if (draft.cuda == "cpu") draft.cuda.clear();  // an index's, which this does not come from
-  cuda_release(place, release);
+  if (!release.empty()) cuda_release(place, release);
 }
 
 /// Whether a later `pip install torch==2.0` puts it in the place of what is there.
