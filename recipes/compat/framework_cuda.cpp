@@ -9,9 +9,12 @@
 namespace mlenv {
 namespace {
 
+constexpr int kMostPatches = 40;  // JAX has many
+
 struct FrameworkRelease {
   int major = 0;
   int minor = 0;
+  int patch = kMostPatches;  ///< of a last one
 };
 
 /// Builds for a CUDA major version, from `first` up to `last`.
@@ -28,12 +31,32 @@ constexpr std::array<CudaBuilds, 7> kCudaBuilds = {{{"pytorch", "10", {1, 0}, {1
                                                     {"pytorch", "13", {2, 9}, {kNewest, 0}},
                                                     {"tensorflow", "11", {2, 4}, {2, 14}},
                                                     {"tensorflow", "12", {2, 15}, {kNewest, 0}},
-                                                    {"jax", "11", {0, 0}, {0, 4}}}};
+                                                    {"jax", "11", {0, 0}, {0, 4, 25}}}};
+
+/// Wheels for a Python, from `first` up to `last`.
+struct PythonBuilds {
+  std::string_view framework;
+  std::string_view python;
+  FrameworkRelease first;
+  FrameworkRelease last;
+};
+constexpr std::array<PythonBuilds, 12> kPythonBuilds = {
+    {{"pytorch", "3.8", {1, 4}, {2, 4}},
+     {"pytorch", "3.9", {1, 8}, {2, 8}},
+     {"pytorch", "3.10", {1, 11}, {kNewest, 0}},
+     {"pytorch", "3.11", {1, 13}, {kNewest, 0}},
+     {"pytorch", "3.12", {2, 2}, {kNewest, 0}},
+     {"pytorch", "3.13", {2, 5}, {kNewest, 0}},
+     {"tensorflow", "3.8", {2, 2}, {2, 13}},
+     {"tensorflow", "3.9", {2, 5}, {2, 20}},
+     {"tensorflow", "3.10", {2, 8}, {kNewest, 0}},
+     {"tensorflow", "3.11", {2, 12}, {kNewest, 0}},
+     {"tensorflow", "3.12", {2, 16}, {kNewest, 0}},
+     {"tensorflow", "3.13", {2, 20}, {kNewest, 0}}}};
 
 /// Whether a release with these two numbers is allowed.
-bool allows_release(std::string_view specifiers, int major, int minor) {
-  constexpr int kPatches = 6;
-  for (int patch = 0; patch < kPatches; ++patch) {
+bool allows_release(std::string_view specifiers, int major, int minor, int last = kMostPatches) {
+  for (int patch = 0; patch <= last; ++patch) {
     if (version_satisfies(fmt::format("{}.{}.{}", major, minor, patch), specifiers)) return true;
   }
   return false;
@@ -47,7 +70,8 @@ bool allows_between(std::string_view specifiers, FrameworkRelease first, Framewo
     const int begin = major == first.major ? first.minor : 0;
     const int end = major == last.major ? last.minor : kMinors;
     for (int minor = begin; minor <= end; ++minor) {
-      if (allows_release(specifiers, major, minor)) return true;
+      const bool newest = major == last.major && minor == last.minor;
+      if (allows_release(specifiers, major, minor, newest ? last.patch : kMostPatches)) return true;
     }
   }
   return false;
@@ -59,6 +83,16 @@ bool has_builds_for_cuda(std::string_view framework, std::string_view specifiers
                          std::string_view major) {
   for (const CudaBuilds& one : kCudaBuilds) {
     if (one.framework == framework && one.cuda == major) {
+      return allows_between(specifiers, one.first, one.last);
+    }
+  }
+  return true;
+}
+
+bool has_builds_for_python(std::string_view framework, std::string_view specifiers,
+                           std::string_view python) {
+  for (const PythonBuilds& one : kPythonBuilds) {
+    if (one.framework == framework && one.python == python) {
       return allows_between(specifiers, one.first, one.last);
     }
   }

@@ -26,7 +26,7 @@ constexpr std::string_view kOfNvidia =
 constexpr std::string_view kOfOthers =
     "of another maker's archive: name that in `sources`, under `debian`, and the package in "
     "`system`";
-constexpr std::array<ForeignPackage, 24> kForeign = {{{"cuda-", kOfNvidia},
+constexpr std::array<ForeignPackage, 26> kForeign = {{{"cuda-", kOfNvidia},
                                                       {"libcudnn", kOfNvidia},
                                                       {"libnccl", kOfNvidia},
                                                       {"libnvinfer", kOfNvidia},
@@ -35,6 +35,8 @@ constexpr std::array<ForeignPackage, 24> kForeign = {{{"cuda-", kOfNvidia},
                                                       {"libnpp-", kOfNvidia},
                                                       {"tensorrt", kOfNvidia},
                                                       {"python3-libnvinfer", kOfNvidia},
+                                                      {"nvidia-cudnn", kOfNvidia},
+                                                      {"nvidia-cuda-", kOfNvidia},
                                                       {"nvidia-container", kOfOthers},
                                                       {"google-cloud", kOfOthers},
                                                       {"google-chrome", kOfOthers},
@@ -89,13 +91,6 @@ constexpr std::array<std::string_view, 38> kUsualPackages = {"apt-transport-http
                                                              "vim",
                                                              "wget",
                                                              "zip"};
-
-std::string_view why_foreign(std::string_view package) {
-  for (const ForeignPackage& one : kForeign) {
-    if (package.starts_with(one.begin)) return one.why;
-  }
-  return {};
-}
 
 bool is_usual(std::string_view package) {
   return is_among(kUsualPackages, package) || package.ends_with("-dev") ||
@@ -186,9 +181,9 @@ class AptCommand {
   void package(std::string package) {
     const std::string name(parse_debian_wish(package).name);
     if (const auto python = python_package_of(name)) return python_beside(package, *python);
-    std::string_view foreign = why_foreign(name);
-    if (foreign.empty() && command_.foreign && !is_usual(name)) foreign = kOfOthers;
-    if (!foreign.empty()) return to_.leave_out_with_others(command_.place, package, foreign);
+    if (command_.foreign && !is_usual(name) && why_foreign_package(name).empty()) {
+      return to_.leave_out_with_others(command_.place, package, kOfOthers);
+    }
     const bool chosen = package.find_first_of("=/") != std::string::npos;
     const std::string_view machine = parse_debian_wish(package).architecture;
     if (!machine.empty() && !chosen && !is_known_platform(fmt::format("linux/{}", machine))) {
@@ -213,6 +208,13 @@ class AptCommand {
 };
 
 }  // namespace
+
+std::string_view why_foreign_package(std::string_view name) {
+  for (const ForeignPackage& one : kForeign) {
+    if (name.starts_with(one.begin)) return one.why;
+  }
+  return {};
+}
 
 void convert_apt_command(const InstallCommand& command, std::span<const std::string> words,
                          Conversion& to) {

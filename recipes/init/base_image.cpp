@@ -210,7 +210,7 @@ void framework(const SourcePlace& place, const ImageWords& words, std::string_vi
   }
   if (tag_has(words, "devel")) bring(place, {"build-essential", "python3-dev", "git"}, to);
   if (!torch && tag_has(words, "gpu")) {
-    const std::string version = requirement.substr(requirement.find_first_of("=") + 1);
+    const std::string& version = words.tag.front();
     const std::string_view cuda = cuda_of_tensorflow(is_tag_version(version) ? "==" + version : "");
     if (!cuda.empty()) to.cuda_release(place, cuda);
   }

@@ -2,151 +2,24 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include <fmt/core.h>
 
 #include "recipes/init/docker_words.hpp"
+#include "recipes/init/host_choice.hpp"
 #include "recipes/init/listed_words.hpp"
 #include "recipes/init/run_prefix.hpp"
+#include "recipes/init/step_words.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
 
-/// Programs that fetch what they work on.
-constexpr std::array<std::string_view, 15> kFetching = {
-    "curl", "wget", "aria2c", "git-lfs", "npm", "npx",    "yarn",           "pnpm",
-    "go",   "gem",  "cargo",  "rustup",  "hf",  "gsutil", "huggingface-cli"};
-constexpr std::array<std::string_view, 6> kFetchingGit = {"clone", "fetch",     "pull",
-                                                          "lfs",   "submodule", "ls-remote"};
-
-/// Programs whose effects have keys of their own, which say them better.
-struct Manager {
-  std::string_view program;
-  std::string_view why;
-};
 constexpr std::string_view kNoTool = "not needed: mlenv does without it";
-constexpr std::string_view kConda =
-    "packages of conda have no key: name them under `packages`, as their wheels are called";
-constexpr std::string_view kProject =
-    "a lock of the project can be named: `requirements: [uv.lock]`, or a pylock.toml of another "
-    "tool's";
-constexpr std::array<Manager, 9> kManagers = {
-    {{"conda", kConda},
-     {"mamba", kConda},
-     {"micromamba", kConda},
-     {"poetry", kProject},
-     {"pdm", kProject},
-     {"pipenv", kProject},
-     {"uv", kProject},
-     {"add-apt-repository", "archives can be named in `sources`, under `debian`"},
-     {"apt-key", "archives can be named in `sources`, under `debian`, with their keys"}}};
-/// What installs packages, also where it is written in a way that cannot be taken apart.
-constexpr std::array<std::string_view, 7> kInstallers = {"apt-get", "apt",  "aptitude", "pip",
-                                                         "pip3",    "dpkg", "yum"};
-
-/// The words from the program on, without what only changes how it is run.
-std::vector<std::string> program_words(const ShellCommand& command) {
-  const auto first =
-      command.words.begin() + static_cast<std::ptrdiff_t>(prefix_length(std::span(command.words)));
-  std::vector<std::string> words(first, command.words.end());
-  if (!words.empty()) words.front().erase(0, words.front().rfind('/') + 1);
-  return words;
-}
-
-bool fetches(const std::vector<std::string>& words) {
-  if (words.empty()) return false;
-  if (is_among(kFetching, words.front())) return true;
-  const bool python = words.front().starts_with("python");
-  for (const std::string& word : words) {
-    if (says(word, "https://") || says(word, "http://")) return true;
-    if (python &&
-        (says(word, "download") || says(word, "from_pretrained") || says(word, "load_dataset"))) {
-      return true;
-    }
-  }
-  return words.front() == "git" && std::any_of(words.begin(), words.end(), [](const auto& word) {
-           return is_among(kFetchingGit, word);
-         });
-}
-
-/// Why the command is none of a step; empty: it is.
-std::string_view step_obstacle(const ShellCommand& command) {
-  if (!command.alone) {
-    return "a pipe or a choice: write it as a step of `run` if the image needs it";
-  }
-  const std::vector<std::string> words = program_words(command);
-  if (words.empty()) return {};
-  if (!sudo_user(command.words).empty()) {
-    return "it runs as another user, and steps run as root: write it as a step of `run` if it may";
-  }
-  for (const Manager& one : kManagers) {
-    if (one.program == words.front()) return one.why;
-  }
-  const bool module = words.front().starts_with("python") && words.size() > 2 && words[1] == "-m" &&
-                      words[2] == "pip";
-  if (module || is_among(kInstallers, words.front())) {
-    return "substitutions, redirections or unknown variables make it no plain install command";
-  }
-  return {};
-}
-
-/// Whether `$NAME` or `${NAME…` is in it.
-bool names_variable(std::string_view text, const std::string& name) {
-  for (const std::string& start : {"$" + name, "${" + name}) {
-    for (std::size_t at = text.find(start); at != std::string_view::npos;
-         at = text.find(start, at + 1)) {
-      const std::size_t end = at + start.size();
-      if (end == text.size() || (!is_alphanumeric(text[end]) && text[end] != '_')) return true;
-    }
-  }
-  return false;
-}
-
-/// Programs that change nothing which lasts.
-constexpr std::array<std::string_view, 14> kShowing = {
-    "cd", "echo", "printf", "[",      "test", "[[",    ":",
-    "ls", "pwd",  "which",  "whoami", "exit", "sleep", "nvidia-smi"};
-
-bool only_shows(const ShellCommand& one) {
-  return one.simple && one.alone && !one.words.empty() && is_among(kShowing, one.words.front());
-}
-
-/// Users of the image, which has root alone.
-constexpr std::array<std::string_view, 12> kUserPrograms = {
-    "useradd", "adduser", "groupadd", "addgroup", "usermod", "groupmod",
-    "chown",   "chgrp",   "passwd",   "chpasswd", "userdel", "fix-permissions"};
+constexpr std::string_view kOtherPython =
+    "not needed: `python` and `pip` are the environment's own, and conda is not in the image";
 constexpr std::string_view kUsers =
     "the image's user is root, and its files are root's: whoever runs it needs no user in it";
-
-/// The folder that `useradd -m NAME` makes; empty: none.
-std::string home_made_by(const std::vector<std::string>& words) {
-  if (words.size() < 2 || (words.front() != "useradd" && words.front() != "adduser")) return {};
-  bool makes = words.front() == "adduser";
-  std::string home;
-  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--create-home") makes = true;
-    if (word.starts_with('-') && !word.starts_with("--") && says(word, "m")) makes = true;
-    if (word == "--system" || word == "--no-create-home" || word == "-M") makes = false;
-    if (word == "-d" || word == "--home" || word == "--home-dir") home = words[i + 1];
-  }
-  return !makes ? "" : home.empty() ? "/home/" + words.back() : home;
-}
-
-/// Whether it adds an archive that the distribution has not.
-bool adds_archive(const ShellCommand& one, const std::vector<std::string>& words) {
-  if (words.empty()) return false;
-  constexpr std::array<std::string_view, 3> kPrograms = {"add-apt-repository", "apt-add-repository",
-                                                         "apt-key"};
-  if (is_among(kPrograms, words.front())) return true;
-  for (const std::string_view place : {"/etc/apt/sources.list", "/etc/apt/keyrings",
-                                       "/etc/apt/trusted", "nodesource", "keyring"}) {
-    if (says(one.text, place)) return true;
-  }
-  return false;
-}
 
 class Converter {
  public:
@@ -160,6 +33,12 @@ class Converter {
   void convert() {
     const std::vector<ShellCommand> all =
         with_listed_words(shell_commands(commands_.text, commands_.known), file_);
+    if (const std::string inner = text_of_shell(all); !inner.empty()) {
+      BuildCommands within = commands_;
+      within.text = inner;
+      within.bash = true;
+      return convert_commands(within, file_, to_);
+    }
     if (std::any_of(all.begin(), all.end(), [](const ShellCommand& one) { return one.control; })) {
       return leave_out(commands_.text,
                        "a script of the shell: name what it installs under `packages` and "
@@ -170,6 +49,17 @@ class Converter {
   }
 
  private:
+  /// TEXT of `bash -c TEXT`, where that is all.
+  static std::string text_of_shell(const std::vector<ShellCommand>& all) {
+    if (all.size() != 1 || !all.front().alone || !all.front().group.empty()) return {};
+    const std::vector<std::string>& words = all.front().words;
+    if (words.size() != 3 || !words[0].ends_with("bash") || !words[1].starts_with('-') ||
+        !words[1].ends_with('c')) {
+      return {};
+    }
+    return words[2];
+  }
+
   /// What is left for a step when packages are installed.
   std::vector<ShellCommand> without_installs(const std::vector<ShellCommand>& all) {
     std::vector<ShellCommand> rest;
@@ -205,19 +95,53 @@ class Converter {
   bool taken(const ShellCommand& one) {
     const std::vector<std::string> bare = program_words(one);
     foreign_ = foreign_ || adds_archive(one, bare);
-    if (!bare.empty() && one.alone && is_among(kUserPrograms, bare.front())) {
+    if (one.alone && is_of_users(one, bare)) {
       leave_out(one.text, kUsers);
       std::string home = home_made_by(bare);
       if (!home.empty()) memory_.homes.push_back(std::move(home));
       return true;
     }
-    if (!one.simple || !one.alone) return false;
+    const bool of_packages = to_.draft.base.empty() || is_package_base(to_.draft.base);
+    if (one.alone && is_of_another_python(one, of_packages)) {
+      leave_out(one.text, kOtherPython);
+      return true;
+    }
+    if (!one.alone) return false;
+    if (!one.simple) return installs_partly(one, bare);
     if (one.words.size() > 1 && one.words.front() == "cd") {
       folder_ = (fs::path(folder_) / one.words[1]).lexically_normal().string();
     }
     if (auto clone = clone_of(bare, folder_)) memory_.clones.push_back(*std::move(clone));
     return convert_install(
         {commands_.place, one.words, one.text, folder_, memory_.clones, foreign_}, file_, to_);
+  }
+
+  /// `pip install torch==2.1+cu$X --extra-index-url …/cu$X`: what is known of it, where only values
+  /// of variables are not.
+  bool installs_partly(const ShellCommand& one, const std::vector<std::string>& bare) {
+    const bool pip = !bare.empty() && (bare.front().starts_with("pip") ||
+                                       (bare.size() > 2 && bare[1] == "-m" && bare[2] == "pip"));
+    if (!pip || one.text.find_first_of("><`") != std::string::npos || says(one.text, "$(")) {
+      return false;
+    }
+    ShellCommand known = one;
+    known.words.clear();
+    for (const std::string& word : one.words) {
+      const std::size_t variable = word.find('$');
+      const std::size_t plus = word.find('+');
+      if (variable == std::string::npos) {
+        known.words.push_back(word);
+      } else if (word.find("==") < plus && plus < variable) {
+        known.words.push_back(word.substr(0, plus));
+      } else if (!known.words.empty() && known.words.back().ends_with("-url")) {
+        known.words.pop_back();
+      } else {
+        return false;
+      }
+    }
+    leave_out(one.text, "a variable in it is not known: it is taken without that");
+    return convert_install(
+        {commands_.place, known.words, one.text, folder_, memory_.clones, foreign_}, file_, to_);
   }
 
   /// `(cd x && pip install . && make)`: what is left of it, in a group again.
@@ -276,6 +200,12 @@ class Converter {
     Conversion::Step made{commands_.folder, {}};
     std::string text;
     for (const ShellCommand& one : rest) {
+      const std::vector<std::string> words = program_words(one);
+      const bool node = !words.empty() && (words.front() == "npm" || words.front() == "npx");
+      const auto& system = to_.draft.system;
+      if (node && std::find(system.begin(), system.end(), "nodejs") != system.end()) {
+        to_.system_package(commands_.place, "npm");  // Debian has it apart
+      }
       text += (text.empty() ? "" : "\n") + without_sudo(one.text);
       made.step.network = made.step.network || fetches(program_words(one));
     }

@@ -9,6 +9,7 @@
 #include "base/utf8.hpp"
 #include "recipes/compat/framework_cuda.hpp"
 #include "recipes/distribution.hpp"
+#include "recipes/init/apt_command.hpp"
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/conda_names.hpp"
 #include "recipes/init/host_choice.hpp"
@@ -288,6 +289,8 @@ void Conversion::system_package(const SourcePlace& place, std::string_view text)
     leave_out(place, text, "not `name`, `name=version` or `name/suite` of a Debian package");
     return;
   }
+  const std::string_view foreign = why_foreign_package(parse_debian_wish(text).name);
+  if (!foreign.empty()) return leave_out_with_others(place, text, foreign);
   std::vector<std::string>& system = draft.system;
   if (std::find(system.begin(), system.end(), text) == system.end()) system.emplace_back(text);
   check_count(system.size(), "packages");

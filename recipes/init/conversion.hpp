@@ -89,6 +89,7 @@ class Conversion {
   void finish_indexes();
   void finish_cuda();
   void finish_python();
+  void choose_python();
   bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
   void python_of_wheel(const SourcePlace& place, const Requirement& requirement);
@@ -114,7 +115,8 @@ class Conversion {
   std::vector<Index> extra_indexes_;
   std::vector<Index> torch_indexes_;  ///< of builds, in place of a file's default one
   std::vector<PlacedCommand> commands_;
-  Index cuda_;  ///< where `cuda` comes from, and as written
+  std::optional<SourcePlace> beside_for_cpu_;  ///< an index of such builds
+  Index cuda_;                                 ///< where `cuda` comes from, and as written
   std::vector<Step> steps_;
   std::set<fs::path> read_;
   std::map<std::string, SourcePlace> of_wheels_;  ///< Pythons that wheels by address are for

@@ -94,7 +94,10 @@ bool Conversion::says_builds(const SourcePlace& place, std::string_view url) {
 }
 
 void Conversion::python_index(const SourcePlace& place, std::string_view url, bool is_default) {
-  const bool builds = says_builds(place, url);
+  // What stands beside the default index says less than what asks for CUDA by name.
+  const bool weak = !is_default && builds_of_url(url) == "cpu";
+  if (weak) beside_for_cpu_ = place;
+  const bool builds = !weak && says_builds(place, url);
   if (!usable_index(place, url)) return;
   if (!is_default) {
     extra_indexes_.push_back({place, std::string(url)});
@@ -198,6 +201,7 @@ void Conversion::finish_indexes() {
 /// What no build of the framework is for would have no lock: it was an image's, which wheels do not
 /// need.
 void Conversion::finish_cuda() {
+  if (draft.cuda.empty() && beside_for_cpu_) cuda_release(*beside_for_cpu_, "cpu");
   if (draft.cuda.empty()) return;
   const bool used =
       !draft.framework.empty() || !draft.packages.empty() || !draft.requirements.empty();
@@ -219,8 +223,28 @@ void Conversion::finish_cuda() {
   }
 }
 
+/// The one that a pinned framework has wheels for, where nothing else says one: bookworm's, else
+/// the first of the others.
+void Conversion::choose_python() {
+  if (!draft.python.empty() || !draft.base.empty()) return;
+  const auto read = parse_requirement(draft.framework);
+  const auto* framework = std::get_if<Requirement>(&read);
+  if (framework == nullptr || framework->specifier.empty()) return;
+  constexpr std::array<std::string_view, 6> kInOrder = {"3.11", "3.12", "3.10",
+                                                        "3.9",  "3.8",  "3.13"};
+  for (const std::string_view python : kInOrder) {
+    if (!has_builds_for_python(framework->name, framework->specifier, python)) continue;
+    if (python == kInOrder.front()) return;  // the machine's may do as well
+    draft.python = python;
+    note({draft.source, 0}, draft.framework,
+         fmt::format("it has wheels for Python {}, and none for newer ones", python));
+    return;
+  }
+}
+
 /// A Python that was installed beside the distribution's own: the release that has it.
 void Conversion::finish_python() {
+  choose_python();
   const std::string_view own = python_of_base(draft.base);
   if (draft.python.empty() || own.empty() || own == draft.python) return;
   const std::string other = base_with_python(draft.python);

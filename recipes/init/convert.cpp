@@ -87,6 +87,8 @@ std::string_view format_name(SourceFormat format) {
       return "a notebook";
     case SourceFormat::space:
       return "a Space";
+    case SourceFormat::beside:
+      return "a folder of Binder's";
   }
   return "";
 }
@@ -162,7 +164,9 @@ void convert_source(SourceFormat format, const ConversionSource& source, Convers
       return convert_devcontainer(source, to);
     case SourceFormat::notebook:
       return convert_notebook(source, to);
-    case SourceFormat::space:  // what stands beside it says all
+    case SourceFormat::beside:
+      return;
+    case SourceFormat::space:
       if (is_space_readme(source.text)) return;
       throw not_readable(source.path, "tells of no Space that Python runs")
           .hint("name the file that lists what the project needs, or the project's folder");
@@ -190,7 +194,9 @@ Draft convert(const fs::path& path, const fs::path& folder) {
   }
   const bool project = fs::is_directory(path, unknown);
   const fs::path file = project ? source_in(path).lexically_normal() : path;
-  const std::optional<SourceFormat> format = format_of(file);
+  const std::string name = file.filename().string();
+  const bool beside = project && (name == "apt.txt" || name == "postBuild");
+  const std::optional<SourceFormat> format = beside ? SourceFormat::beside : format_of(file);
   if (!format) {
     throw usage_error("unknown-format", "`{}` has the name of no format that mlenv converts",
                       path.string())

@@ -22,7 +22,8 @@ enum class SourceFormat {
   pixi,
   devcontainer,
   notebook,
-  space  ///< the README.md of a Hugging Face Space
+  space,  ///< the README.md of a Hugging Face Space
+  beside  ///< what convert_beside reads is all there is
 };
 
 /// `a Dockerfile`, `a conda environment`, …

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "recipes/init/build_commands.hpp"
+#include "recipes/init/compose_service.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/json_source.hpp"
 #include "recipes/text.hpp"
@@ -58,8 +59,10 @@ class Devcontainer {
         dockerfile(value.get<std::string>(), root);
       } else if (key == "features" && value.is_object()) {
         features(value);
-      } else if (key == "context" || key == "args") {
-        continue;  // of the Dockerfile
+      } else if (key == "dockerComposeFile") {
+        compose(value, json_text(root, "service"));
+      } else if (key == "context" || key == "args" || key == "service") {
+        continue;  // of the Dockerfile, of Compose's
       } else if (key == "postCreateCommand" || key == "onCreateCommand" ||
                  key == "updateContentCommand") {
         command(value);
@@ -102,6 +105,15 @@ class Devcontainer {
     convert_dockerfile(read_source(path, to_), to_, how);
   }
 
+  /// Of several files the first has the service; those behind it change its runs.
+  void compose(const nlohmann::json& files, const std::string& service) {
+    const bool list = files.is_array() && !files.empty() && files.front().is_string();
+    const std::string name = list                ? files.front().get<std::string>()
+                             : files.is_string() ? files.get<std::string>()
+                                                 : "";
+    convert_compose_service(place_, source_.path.parent_path() / name, service, to_);
+  }
+
   void features(const nlohmann::json& all) {
     for (const auto& [key, value] : all.items()) {
       const std::string name = key.substr(0, key.rfind(':'));
@@ -115,6 +127,13 @@ class Devcontainer {
       } else if (name.ends_with("/node")) {
         to_.system_package(place_, "nodejs");
         to_.system_package(place_, "npm");
+      } else if (name.ends_with("/rust")) {
+        to_.system_package(place_, "rustc");
+        to_.system_package(place_, "cargo");
+      } else if (name.ends_with("/java")) {
+        to_.system_package(place_, "default-jdk-headless");
+      } else if (name.ends_with("/go")) {
+        to_.system_package(place_, "golang-go");
       } else if (name.ends_with("/nvidia-cuda")) {
         if (!version.empty() && is_digit(version.front())) to_.cuda_release(place_, version);
       } else {

@@ -108,7 +108,7 @@ class DockerConversion {
     const CopiedFiles& copied = take_stage(from);
     if (!complete || words.size() < 2) return leave_out(one, kUnknownVariable);
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-      const bool environment = is_environment_path(words[i]);
+      const bool environment = stages_.is_environment(words[i], from);
       const bool found =
           !environment && files_.copy_from(place(one), copied, words[i], words.back(), workdir_);
       if (environment || found) continue;

@@ -109,6 +109,7 @@ void space_beside(const fs::path& folder, Conversion& to) {
   const Space space = space_of(read_source(folder / kReadme, to).text);
   if (space.sdk.empty()) return;
   const SourcePlace place{(folder / kReadme).lexically_normal().string(), 1};
+  to.set_later_wins();
   to.python_package(
       place, space.version.empty() ? space.sdk : fmt::format("{}=={}", space.sdk, space.version));
   if (!space.python.empty()) to.python_version(place, space.python);
@@ -172,6 +173,13 @@ std::optional<fs::path> richest_source(const fs::path& folder) {
   if (is_file_in(folder, kReadme) && !leads_out(folder / kReadme, folder) &&
       is_space_readme(text_of(folder / kReadme))) {
     return folder / kReadme;
+  }
+  for (const char* below : {".binder", "binder"}) {
+    for (const char* name : {"apt.txt", "postBuild"}) {
+      if (is_file_in(folder / below, name) && !leads_out(folder / below, folder)) {
+        return folder / below / name;
+      }
+    }
   }
   // Files of one kind whose names are the author's: environment-gpu.yml, requirements_gpu.txt.
   std::vector<fs::path> found;

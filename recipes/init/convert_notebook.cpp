@@ -83,6 +83,7 @@ class Notebook {
         line.remove_prefix(line.starts_with("%%") ? line.size() : 1);
       } else {
         module(line);
+        assignment(line);
         continue;
       }
       const bool goes_on = line.ends_with('\\');
@@ -117,9 +118,38 @@ class Notebook {
       }
       return;
     }
-    BuildCommands commands{{source_.shown, cell}, std::string(line), {}, {}, {}, {}, {}};
+    BuildCommands commands{
+        {source_.shown, cell}, with_values(std::string(line)), known_, {}, {}, {}, {}};
     commands.obstacle = "a command of a cell, which runs with the notebook";
     convert_commands(commands, find, to_);
+  }
+
+  /// `BRANCH = 'r1.2'`, which commands name as `$BRANCH` or `{BRANCH}`.
+  void assignment(std::string_view line) {
+    const std::size_t equal = line.find('=');
+    if (equal == std::string_view::npos) return;
+    const std::string name(trim(line.substr(0, equal)));
+    const std::string_view value = trim(line.substr(equal + 1));
+    if (!is_env_name(name) || value.size() < 2) return;
+    const char quote = value.front();
+    const std::string_view inner = value.substr(1, value.size() - 2);
+    if ((quote != '"' && quote != '\'') || value.back() != quote ||
+        inner.find(quote) != std::string_view::npos) {
+      return;
+    }
+    known_[name] = inner;
+    to_.check_count(known_.size(), "variables", Conversion::kMostVariables);
+  }
+
+  /// With `{NAME}` replaced.
+  std::string with_values(std::string text) const {
+    for (const auto& [name, value] : known_) {
+      const std::string braced = '{' + name + '}';
+      const std::size_t at = text.find(braced);
+      const bool shells = at != 0 && at != std::string::npos && text[at - 1] == '$';
+      if (at != std::string::npos && !shells) text.replace(at, braced.size(), value);
+    }
+    return text;
   }
 
   /// `import a.b as c, d` and `from a.b import c`.
@@ -172,6 +202,7 @@ class Notebook {
   const ConversionSource& source_;
   Conversion& to_;
   std::set<std::string> modules_;
+  DockerVariables known_;  ///< texts that cells give names
 };
 
 }  // namespace

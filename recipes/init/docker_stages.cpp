@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "recipes/init/docker_words.hpp"
 #include "recipes/text.hpp"
 
@@ -49,6 +51,23 @@ bool DockerStages::copies_workdir(const DockerInstruction& copy,
          (workdir + '/').starts_with(source.ends_with('/') ? source : source + '/');
 }
 
+bool DockerStages::is_environment(std::string_view path, std::size_t stage) const {
+  if (is_environment_path(path)) return true;
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  if (path.size() < 2) return false;
+  const std::string made = fmt::format("venv {}", path);
+  const std::string led = fmt::format("{}/bin", path);
+  for (const std::size_t i : chain_of(stage)) {
+    for (const DockerInstruction& one : all[i].instructions) {
+      if (one.keyword == "RUN" && (one.text.ends_with(made) || says(one.text, made + ' '))) {
+        return true;
+      }
+      if (one.keyword == "ENV" && one.text.starts_with("PATH") && says(one.text, led)) return true;
+    }
+  }
+  return false;
+}
+
 /// `poetry export -o requirements.txt`: a list of what the project's lock holds.
 bool DockerStages::exports(const std::vector<std::size_t>& whole) const {
   return std::any_of(whole.begin(), whole.end(), [&](std::size_t i) {
@@ -68,7 +87,10 @@ DockerStages::Used DockerStages::used_by(const std::vector<std::size_t>& chain) 
       if (!stage) continue;
       const std::vector<std::size_t> whole = chain_of(*stage);
       used.all.insert(whole.begin(), whole.end());
-      if (is_environment_path(one.text) || copies_workdir(one, whole) || exports(whole)) {
+      const std::string_view source =
+          std::string_view(one.text).substr(0, one.text.find_first_of(" \t"));
+      if (is_environment_path(one.text) || is_environment(source, *stage) ||
+          copies_workdir(one, whole) || exports(whole)) {
         used.installing.insert(whole.begin(), whole.end());
       }
     }

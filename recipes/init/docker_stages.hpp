@@ -25,6 +25,10 @@ class DockerStages {
   /// The stage that `--from=` names; nullopt: another image.
   std::optional<std::size_t> copied_from(const DockerInstruction& one) const;
 
+  /// Whether Python packages are installed in `path` of that stage: by its name, or by what made it
+  /// (`python -m venv /build`) or leads there (`ENV PATH=/build/bin:$PATH`).
+  bool is_environment(std::string_view path, std::size_t stage) const;
+
   /// Stages that those of `chain` copy from.
   struct Used {
     std::set<std::size_t> all;

@@ -26,6 +26,26 @@ std::string file_among(const ListWords& words, const FindFile& file) {
   return {};
 }
 
+/// `pip install -r <(cat a.txt b.txt)` as `-r a.txt -r b.txt`; false: there is none such.
+bool take_process(ListWords& words, const FindFile& file) {
+  for (std::size_t at = 1; at < words.size(); ++at) {
+    if (!words[at].starts_with("<(") || !words[at].ends_with(')') || words[at - 1] != "-r")
+      continue;
+    const std::vector<ShellCommand> inside =
+        shell_commands(std::string_view(words[at]).substr(2, words[at].size() - 3), {});
+    ListWords lists;
+    if (inside.empty() || inside.front().words.empty()) return false;
+    for (const std::string& word : inside.front().words) {
+      if (file(word)) lists.insert(lists.end(), {"-r", word});
+    }
+    if (lists.empty()) return false;
+    const auto begin = words.begin() + static_cast<std::ptrdiff_t>(at - 1);
+    words.insert(words.erase(begin, begin + 2), lists.begin(), lists.end());
+    return true;
+  }
+  return false;
+}
+
 /// `xargs -a FILE -n 1 pip install`: what it starts, and what it reads.
 struct Xargs {
   std::size_t starts = 0;  ///< where the words of the other program begin
@@ -57,7 +77,7 @@ class Lists {
     for (std::size_t i = 0; i < commands_.size(); ++i) {
       const std::size_t at = prefix_length(commands_[i].words);
       const bool xargs = at < commands_[i].words.size() && commands_[i].words[at] == "xargs";
-      if (xargs ? by_xargs(i, at) : by_substitution(i)) {
+      if (xargs ? by_xargs(i, at) : take_process(commands_[i].words, file_) || by_substitution(i)) {
         commands_[i].simple = true;
         commands_[i].input.clear();
       }

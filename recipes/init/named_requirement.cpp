@@ -143,8 +143,9 @@ NamedRequirement named_requirement(const fs::path& folder, std::string_view text
     name = name_of_repository(address->place);
     const std::string& below = address->subdirectory;
     const std::string last = name_of_repository(below);
-    constexpr std::array<std::string_view, 7> kUsual = {"python",    "py",       "src",    "lib",
-                                                        "pythonapi", "bindings", "package"};
+    constexpr std::array<std::string_view, 11> kUsual = {
+        "python",  "py",    "src", "lib",     "pythonapi", "bindings",
+        "package", "torch", "jax", "pytorch", "tensorflow"};
     if (!below.empty() && !last.empty() && !is_among(kUsual, to_lower(last))) name = last;
     if (!name.empty()) {
       named.note = fmt::format(

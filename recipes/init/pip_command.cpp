@@ -277,14 +277,14 @@ class PipCommand {
     const bool is_path =
         word.starts_with('.') || word.starts_with('/') ||
         (word.find('/') != std::string::npos && word.find(':') == std::string::npos);
-    if (!is_path) return false;
     const std::size_t open = word.find('[');
     const std::string extras = open == std::string::npos ? "" : word.substr(open);
     const std::string where =
         (fs::path(command_.folder) / word.substr(0, open)).lexically_normal().string();
     for (const Clone& clone : command_.clones) {
       const std::string path = clone.path;
-      if (where != path && where != path + '/' && !where.starts_with(path + '/')) continue;
+      const bool inside = is_path && where.starts_with(path + '/');
+      if (where != path && where != path + '/' && !inside) continue;
       std::string below = where.substr(std::min(path.size() + 1, where.size()));
       while (below.ends_with('/') || below.ends_with('.')) below.pop_back();
       std::string text = clone.address + (below.empty() ? "" : "#subdirectory=" + below);

@@ -52,6 +52,13 @@ class Splitter {
     if (c == ' ' || c == '\t' || c == '\r') return end_word();
     if (c == '#' && !in_word_) return comment();
     if (c == '\n' || c == ';') return separator(1, true);
+    // `pip install numpy>=1.2`: what is meant is the bound.
+    const bool bound = in_word_ && text_.substr(at_).starts_with(">=") && !all_digits(word_);
+    if (bound) {
+      put(c);
+      return put_next();
+    }
+    if (text_.substr(at_).starts_with("<(")) return substitution();
     if (c == '>' || c == '<' || text_.substr(at_).starts_with("&>")) return redirection();
     if (c == '&') {
       const bool both = text_.substr(at_).starts_with("&&");
@@ -112,6 +119,11 @@ class Splitter {
     word_ += c;
   }
 
+  void put_next() {
+    put(text_[++at_]);
+    ++at_;
+  }
+
   void quote(char mark) {
     in_word_ = true;
     const std::size_t begin = ++at_;
@@ -169,7 +181,7 @@ class Splitter {
     }
   }
 
-  /// `$(cat list.txt)`: one word, or a part of one.
+  /// `$(cat list.txt)`, `<(cat list.txt)`: one word, or a part of one.
   void substitution() {
     command_.simple = false;
     const bool old = text_[at_] == '`';

@@ -20,8 +20,8 @@ struct ShellCommand {
 };
 
 /// Commands in order. Known variables are replaced; output that goes nowhere (`> /dev/null`,
-/// `2>&1`) is left out of the words. What cannot be taken apart (an open quote) is one command that
-/// is not simple.
+/// `2>&1`) is left out of the words; `a>=1` is a word. What cannot be taken apart (an open quote)
+/// is one command that is not simple.
 std::vector<ShellCommand> shell_commands(std::string_view text, const DockerVariables& known);
 
 }  // namespace mlenv

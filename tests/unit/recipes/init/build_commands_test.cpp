@@ -69,6 +69,8 @@ TEST_F(BuildCommandsTest, AnIndexOfOneCommandIsThatOfItsPackages) {
   EXPECT_EQ(draft.cuda, "11");
   EXPECT_TRUE(draft.index.empty());
   EXPECT_TRUE(tells(draft, "cu118"));
+  put("requirements.txt", "--extra-index-url " + wheels + "cpu\njax[cuda12]\n");
+  EXPECT_EQ(of("requirements.txt").cuda, "12");
 }
 
 TEST_F(BuildCommandsTest, AMirrorIsEverybodysAndAnOwnIndexIsNot) {
@@ -290,6 +292,102 @@ TEST_F(BuildCommandsTest, BindersScriptsAreTold) {
   EXPECT_TRUE(tells(draft, "jupyter lab build"));
   EXPECT_TRUE(tells(draft, "start"));
   EXPECT_TRUE(draft.run.empty());
+}
+
+TEST_F(BuildCommandsTest, WhatIsKnownOfAnInstallIsTaken) {
+  const Draft draft = of_docker(
+      "FROM nvidia/cuda:11.8.0-base-ubuntu22.04\nRUN V=$(echo 118) && pip install "
+      "torch==2.1.2+cu${V} torchvision==0.16.2+cu${V} --extra-index-url "
+      "https://wheels.example/whl/cu${V}\nRUN pip install \"six==$X\"\n");
+  EXPECT_EQ(draft.framework, "pytorch==2.1.2");
+  EXPECT_EQ(draft.packages, Strings{"torchvision==0.16.2"});
+  EXPECT_EQ(draft.cuda, "11");
+  EXPECT_TRUE(draft.run.empty());
+  EXPECT_TRUE(tells(draft, "six==$X"));
+}
+
+TEST_F(BuildCommandsTest, AShellWithinAShell) {
+  put("a.txt", "six\n");
+  put("b.txt", "idna\n");
+  EXPECT_EQ(of_docker("FROM debian:12\nRUN [\"/bin/bash\", \"-c\", \"pip install -r <(cat a.txt "
+                      "b.txt)\"]\n")
+                .packages,
+            (Strings{"six", "idna"}));
+  EXPECT_EQ(of_docker("FROM debian:12\nRUN bash -lc 'pip install tqdm'\n").packages,
+            Strings{"tqdm"});
+}
+
+TEST_F(BuildCommandsTest, WhatIsOfAnotherPythonIsTold) {
+  const Draft draft = of_docker(
+      "FROM ubuntu:20.04\nRUN update-alternatives --install /usr/bin/python3 python3 "
+      "/usr/bin/python3.8 1\nRUN ln -s /usr/bin/python3 /usr/bin/python\nRUN chsh -s /bin/bash\n"
+      "RUN echo 'source activate x' > ~/.bashrc\nRUN rm /opt/conda/bin/ffmpeg && touch /x\n"
+      "RUN ln -s /a /b\n");
+  EXPECT_EQ(steps(draft), (Strings{"cd /\ntouch /x", "cd /\nln -s /a /b"}));
+  EXPECT_TRUE(tells(draft, "/opt/conda/bin/ffmpeg"));
+  // What an image has, stays.
+  EXPECT_EQ(of_docker("FROM host.example/x:1\nRUN rm /opt/conda/bin/ffmpeg\n").run.size(), 1U);
+}
+
+TEST_F(BuildCommandsTest, AnEnvironmentByWhatMadeIt) {
+  put("requirements.txt", "six\n");
+  EXPECT_EQ(
+      of_docker("FROM python:3.11 AS b\nRUN python -m venv /build\nRUN /build/bin/pip install "
+                "-r requirements.txt\nFROM python:3.11-slim\nCOPY --from=b /build /build\n")
+          .packages,
+      Strings{"six"});
+}
+
+TEST_F(BuildCommandsTest, NodesPackageManagerIsDebiansApart) {
+  const Draft draft =
+      of_docker("FROM debian:12\nRUN apt-get install -y nodejs\nRUN cd web && npm ci\n");
+  EXPECT_EQ(draft.system, (Strings{"nodejs", "npm"}));
+}
+
+TEST_F(BuildCommandsTest, APinnedFrameworkSaysThePython) {
+  const auto python = [&](const std::string& line) {
+    put("requirements.txt", line + "\n");
+    return of("requirements.txt").python;
+  };
+  EXPECT_EQ(python("torch==1.10.0"), "3.9");
+  EXPECT_EQ(python("torch==1.12.1"), "3.10");
+  EXPECT_EQ(python("torch==2.1.0"), "");
+  EXPECT_EQ(python("tensorflow<2.5"), "3.8");
+  EXPECT_EQ(python("torch>=1.8"), "");
+}
+
+TEST_F(BuildCommandsTest, AServiceOfCompose) {
+  put("app/Dockerfile",
+      "ARG V=3.11\nFROM python:${V}-slim\nCOPY r.txt .\nRUN pip install -r r.txt\n");
+  put("app/r.txt", "six\n");
+  put("compose.yml",
+      "services:\n  db: {image: 'postgres:15'}\n  app:\n    build:\n      context: app\n      "
+      "args: "
+      "[V=3.13]\n    environment: {A: b, C: \"${D}\"}\n    ports: ['1:1']\n");
+  put("devcontainer.json", R"({"dockerComposeFile": ["compose.yml"], "service": "app"})");
+  Draft draft = of("devcontainer.json");
+  EXPECT_EQ(draft.packages, Strings{"six"});
+  EXPECT_EQ(draft.python, "3.13");
+  EXPECT_EQ(draft.env, (std::vector<std::pair<std::string, std::string>>{{"A", "b"}}));
+  EXPECT_TRUE(tells(draft, "ports"));
+  put("devcontainer.json", R"({"dockerComposeFile": "compose.yml", "service": "no"})");
+  EXPECT_TRUE(tells(of("devcontainer.json"), "there is no such service"));
+  put("devcontainer.json", R"({"dockerComposeFile": "none.yml", "service": "no"})");
+  EXPECT_TRUE(tells(of("devcontainer.json"), "there is no such file"));
+}
+
+TEST_F(BuildCommandsTest, VariablesOfCells) {
+  put("a.ipynb",
+      R"({"cells": [{"cell_type": "code", "source": "B = 'v1'\nC = \"2\" + x\n!pip install )"
+      R"(a@git+https://h.example/a@$B b=={C}\n!pip install d=={B}"}]})");
+  const Draft draft = of("a.ipynb");
+  EXPECT_EQ(draft.packages.front(), "a @ git+https://h.example/a@v1");
+  EXPECT_TRUE(tells(draft, "b=={C}"));
+}
+
+TEST_F(BuildCommandsTest, BinderWithAScriptAlone) {
+  put(".binder/postBuild", "pip install six\n");
+  EXPECT_EQ(of(".").packages, Strings{"six"});
 }
 
 }  // namespace

@@ -135,6 +135,8 @@ TEST(ShellWords, RedirectionsAreNoWords) {
                            "a >/dev/null b", "a b &>/dev/null"}) {
     EXPECT_EQ(seen(text), (std::vector<SeenCommand>{{{"a", "b"}, true, true, false}})) << text;
   }
+  EXPECT_EQ(seen("pip install a>=1 b"),
+            (std::vector<SeenCommand>{{{"pip", "install", "a>=1", "b"}, true, true, false}}));
   const auto all = shell_commands("a b <in.txt && echo 2 > x; c", {});
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0].input, "in.txt");

@@ -1,0 +1,13 @@
+#pragma once
+// One service of a Docker Compose file (the Compose specification): its image, or what builds it.
+#include <string>
+
+#include "recipes/init/converters.hpp"
+
+namespace mlenv {
+
+/// What the recipe cannot say of the service is told; so is a file or service that is not there.
+void convert_compose_service(const SourcePlace& place, const fs::path& file,
+                             const std::string& service, Conversion& to);
+
+}  // namespace mlenv

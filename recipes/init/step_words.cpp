@@ -1,0 +1,168 @@
+#include "recipes/init/step_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "recipes/init/run_prefix.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Programs that fetch what they work on.
+constexpr std::array<std::string_view, 15> kFetching = {
+    "curl", "wget", "aria2c", "git-lfs", "npm", "npx",    "yarn",           "pnpm",
+    "go",   "gem",  "cargo",  "rustup",  "hf",  "gsutil", "huggingface-cli"};
+constexpr std::array<std::string_view, 6> kFetchingGit = {"clone", "fetch",     "pull",
+                                                          "lfs",   "submodule", "ls-remote"};
+
+/// Programs whose effects have keys of their own, which say them better.
+struct Manager {
+  std::string_view program;
+  std::string_view why;
+};
+constexpr std::string_view kConda =
+    "packages of conda have no key: name them under `packages`, as their wheels are called";
+constexpr std::string_view kProject =
+    "a lock of the project can be named: `requirements: [uv.lock]`, or a pylock.toml of another "
+    "tool's";
+constexpr std::array<Manager, 9> kManagers = {
+    {{"conda", kConda},
+     {"mamba", kConda},
+     {"micromamba", kConda},
+     {"poetry", kProject},
+     {"pdm", kProject},
+     {"pipenv", kProject},
+     {"uv", kProject},
+     {"add-apt-repository", "archives can be named in `sources`, under `debian`"},
+     {"apt-key", "archives can be named in `sources`, under `debian`, with their keys"}}};
+/// What installs packages, also where it is written in a way that cannot be taken apart.
+constexpr std::array<std::string_view, 7> kInstallers = {"apt-get", "apt",  "aptitude", "pip",
+                                                         "pip3",    "dpkg", "yum"};
+
+/// Programs that change nothing which lasts.
+constexpr std::array<std::string_view, 16> kShowing = {
+    "cd", "export", "unset", "echo",  "printf", "[",    "test",  "[[",
+    ":",  "ls",     "pwd",   "which", "whoami", "exit", "sleep", "nvidia-smi"};
+
+/// Users of the image, which has root alone.
+constexpr std::array<std::string_view, 13> kUserPrograms = {
+    "useradd", "adduser", "groupadd", "addgroup", "usermod",         "groupmod", "chown",
+    "chgrp",   "passwd",  "chpasswd", "userdel",  "fix-permissions", "chsh"};
+
+/// Where conda and its kin are, and what leads there.
+constexpr std::array<std::string_view, 6> kCondaPlaces = {
+    "/opt/conda", "/miniconda", "/anaconda", "source activate", "conda init", "conda activate"};
+
+}  // namespace
+
+std::vector<std::string> program_words(const ShellCommand& command) {
+  const auto first =
+      command.words.begin() + static_cast<std::ptrdiff_t>(prefix_length(std::span(command.words)));
+  std::vector<std::string> words(first, command.words.end());
+  if (!words.empty()) words.front().erase(0, words.front().rfind('/') + 1);
+  return words;
+}
+
+bool fetches(const std::vector<std::string>& words) {
+  if (words.empty()) return false;
+  if (is_among(kFetching, words.front())) return true;
+  const bool python = words.front().starts_with("python");
+  for (const std::string& word : words) {
+    if (says(word, "https://") || says(word, "http://")) return true;
+    if (python &&
+        (says(word, "download") || says(word, "from_pretrained") || says(word, "load_dataset"))) {
+      return true;
+    }
+  }
+  return words.front() == "git" && std::any_of(words.begin(), words.end(), [](const auto& word) {
+           return is_among(kFetchingGit, word);
+         });
+}
+
+std::string_view step_obstacle(const ShellCommand& command) {
+  if (!command.alone) {
+    return "a pipe or a choice: write it as a step of `run` if the image needs it";
+  }
+  const std::vector<std::string> words = program_words(command);
+  if (words.empty()) return {};
+  if (!sudo_user(command.words).empty()) {
+    return "it runs as another user, and steps run as root: write it as a step of `run` if it may";
+  }
+  for (const Manager& one : kManagers) {
+    if (one.program == words.front()) return one.why;
+  }
+  const bool module = words.front().starts_with("python") && words.size() > 2 && words[1] == "-m" &&
+                      words[2] == "pip";
+  if (module || is_among(kInstallers, words.front())) {
+    return "substitutions, redirections or unknown variables make it no plain install command";
+  }
+  return {};
+}
+
+bool names_variable(std::string_view text, const std::string& name) {
+  for (const std::string& start : {"$" + name, "${" + name}) {
+    for (std::size_t at = text.find(start); at != std::string_view::npos;
+         at = text.find(start, at + 1)) {
+      const std::size_t end = at + start.size();
+      if (end == text.size() || (!is_alphanumeric(text[end]) && text[end] != '_')) return true;
+    }
+  }
+  return false;
+}
+
+bool only_shows(const ShellCommand& one) {
+  if (!one.alone || !one.group.empty()) return false;
+  // `A=$(b)` alone lasts no longer than its shell.
+  if (program_words(one).empty()) return !one.words.empty();
+  return (one.simple && is_among(kShowing, one.words.front())) || one.words.front() == "export";
+}
+
+bool is_of_users(const ShellCommand& one, const std::vector<std::string>& words) {
+  return !words.empty() &&
+         (says(one.text, "/etc/sudoers") || is_among(kUserPrograms, words.front()));
+}
+
+std::string home_made_by(const std::vector<std::string>& words) {
+  if (words.size() < 2 || (words.front() != "useradd" && words.front() != "adduser")) return {};
+  bool makes = words.front() == "adduser";
+  std::string home;
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--create-home") makes = true;
+    if (word.starts_with('-') && !word.starts_with("--") && says(word, "m")) makes = true;
+    if (word == "--system" || word == "--no-create-home" || word == "-M") makes = false;
+    if (word == "-d" || word == "--home" || word == "--home-dir") home = words[i + 1];
+  }
+  return !makes ? "" : home.empty() ? "/home/" + words.back() : home;
+}
+
+bool adds_archive(const ShellCommand& one, const std::vector<std::string>& words) {
+  if (words.empty()) return false;
+  constexpr std::array<std::string_view, 3> kPrograms = {"add-apt-repository", "apt-add-repository",
+                                                         "apt-key"};
+  if (is_among(kPrograms, words.front())) return true;
+  for (const std::string_view place : {"/etc/apt/sources.list", "/etc/apt/keyrings",
+                                       "/etc/apt/trusted", "nodesource", "keyring"}) {
+    if (says(one.text, place)) return true;
+  }
+  return false;
+}
+bool is_of_another_python(const ShellCommand& one, bool of_packages) {
+  const std::vector<std::string> words = program_words(one);
+  if (words.empty()) return false;
+  const bool links = words.front() == "update-alternatives" || words.front() == "ln";
+  if (links && (says(one.text, "/bin/python") || says(one.text, "/bin/pip") ||
+                says(one.text, "--config python"))) {
+    return true;
+  }
+  // `/opt/conda/bin/conda install x` is read.
+  constexpr std::array<std::string_view, 6> kRead = {"conda", "mamba", "micromamba",
+                                                     "pip",   "pip3",  "source"};
+  if (!of_packages || is_among(kRead, words.front())) return false;
+  return std::any_of(kCondaPlaces.begin(), kCondaPlaces.end(),
+                     [&](std::string_view place) { return says(one.text, place); });
+}
+
+}  // namespace mlenv
