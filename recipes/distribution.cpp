@@ -85,6 +85,15 @@ const Distribution* find_distribution(std::string_view id) {
   return found == kDistributions.end() ? nullptr : found;
 }
 
+std::string base_with_python(std::string_view python) {
+  for (const Distribution& one : kDistributions) {
+    for (const SuitePython& known : one.pythons) {
+      if (known.minor == python) return std::string(one.id) + ':' + std::string(known.suite);
+    }
+  }
+  return {};
+}
+
 std::string_view Distribution::python_of(std::string_view suite) const {
   for (const SuitePython& one : pythons) {
     if (one.suite == suite) return one.minor;

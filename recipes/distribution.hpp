@@ -42,6 +42,10 @@ struct Distribution {
 const Distribution* find_distribution(std::string_view id);
 std::span<const Distribution> distributions();
 
+/// `ubuntu:jammy`: a base whose Python is of that minor version, Debian's before Ubuntu's; empty
+/// where no release has it.
+std::string base_with_python(std::string_view python);
+
 /// Value of one line of os-release(5), unquoted; empty when absent.
 std::string os_release_value(std::string_view text, std::string_view key);
 

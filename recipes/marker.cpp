@@ -283,4 +283,18 @@ bool marker_holds(std::string_view marker, const MarkerEnvironment& environment,
   return !reader.read() && reader.holds();
 }
 
+MarkerReach marker_reach(std::string_view marker, const std::set<std::string>& extras) {
+  if (marker.empty()) return MarkerReach::all;
+  bool holds = false;
+  bool fails = false;
+  for (const char* python : {"3.7.9", "3.8.18", "3.9.25", "3.10.19", "3.11.14", "3.12.12", "3.13.9",
+                             "3.14.2", "3.15.0"}) {
+    for (const char* machine : {"x86_64", "aarch64"}) {
+      (marker_holds(marker, {python, machine}, extras) ? holds : fails) = true;
+    }
+  }
+  if (!holds) return MarkerReach::none;
+  return fails ? MarkerReach::some : MarkerReach::all;
+}
+
 }  // namespace mlenv

@@ -27,4 +27,9 @@ struct MarkerEnvironment {
 bool marker_holds(std::string_view marker, const MarkerEnvironment& environment,
                   const std::set<std::string>& extras = {});
 
+/// On which images one without mistakes holds.
+enum class MarkerReach { all, none, some };
+/// Of all Pythons and machines that an image may have.
+MarkerReach marker_reach(std::string_view marker, const std::set<std::string>& extras = {});
+
 }  // namespace mlenv

@@ -106,6 +106,7 @@ class RecipeReader {
   void find_links(const YamlNode& node, PackageIndex& index);
   void dependency_metadata(const YamlNode& node);
   void stated_metadata(const YamlNode& node);
+  void stated_member(const std::string& key, const YamlNode& value, StatedMetadata& stated);
   std::vector<std::string> requirement_texts(const YamlNode& node, std::string_view what);
   void build(const YamlNode& node);
   void build_requirements(const YamlNode& node);

@@ -20,6 +20,13 @@ constexpr std::array<std::string_view, 6> kMetadataKeys = {
 constexpr std::string_view kMetadataExample =
     "[{name: flash-attn, version: \"2.6.3\", requires-dist: [torch, einops]}]";
 
+bool is_set_of_versions(const std::string& text) {
+  const auto read = parse_requirement("python" + text);
+  const auto* one = std::get_if<Requirement>(&read);
+  return one != nullptr && one->name == "python" && !one->specifier.empty() &&
+         one->extras.empty() && one->marker.empty();
+}
+
 }  // namespace
 
 std::vector<std::string_view> metadata_keys() {
@@ -187,40 +194,42 @@ void RecipeReader::dependency_metadata(const YamlNode& node) {
   for (const YamlNode& item : node.items) stated_metadata(item);
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
+void RecipeReader::stated_member(const std::string& key, const YamlNode& value,
+                                 StatedMetadata& stated) {
+  if (key == "requires-dist") {
+    stated.requires_dist = requirement_texts(value, "`requires-dist`");
+    return;
+  }
+  if (key.starts_with("provides-extra")) {
+    for (const Placed& one : values_.texts(value, '`' + key + '`', "[train]")) {
+      stated.extras.push_back(normalise_wheel_name(one.text));
+      if (is_wheel_name(stated.extras.back())) continue;
+      mistakes_.add(one.line, one.column,
+                    fmt::format("`{}` is not the name of an extra", one.text));
+    }
+    return;
+  }
+  const auto text = values_.text(value, '`' + key + '`', "…");
+  if (!text) return;
+  if (key == "name") stated.name = package_name(value, text->text).value_or("");
+  if (key == "version") {
+    stated.version = text->text;
+    if (!is_version(text->text)) {
+      values_.mistake(value, fmt::format("`{}` is not one version", text->text));
+    }
+  }
+  if (key == "requires-python") {
+    stated.requires_python = text->text;
+    if (!is_set_of_versions(text->text)) {
+      values_.mistake(value, fmt::format("`{}` is no set of versions, as in `>=3.10`", text->text));
+    }
+  }
+}
+
 void RecipeReader::stated_metadata(const YamlNode& node) {
   StatedMetadata stated;
   const auto members = values_.members(node, "an item of `dependency-metadata`", kMetadataKeys);
-  for (const auto& [key, value] : members) {
-    if (key == "requires-dist") {
-      stated.requires_dist = requirement_texts(*value, "`requires-dist`");
-    } else if (key.starts_with("provides-extra")) {
-      for (const Placed& one : values_.texts(*value, '`' + key + '`', "[train]")) {
-        stated.extras.push_back(normalise_wheel_name(one.text));
-        if (is_wheel_name(stated.extras.back())) continue;
-        mistakes_.add(one.line, one.column,
-                      fmt::format("`{}` is not the name of an extra", one.text));
-      }
-    } else if (const auto text = values_.text(*value, '`' + key + '`', "…")) {
-      if (key == "name") stated.name = package_name(*value, text->text).value_or("");
-      if (key == "version") {
-        stated.version = text->text;
-        if (!is_version(text->text)) {
-          values_.mistake(*value, fmt::format("`{}` is not one version", text->text));
-        }
-      }
-      if (key == "requires-python") {
-        stated.requires_python = text->text;
-        const auto read = parse_requirement("python" + text->text);
-        const auto* one = std::get_if<Requirement>(&read);
-        if (one == nullptr || one->name != "python" || one->specifier.empty() ||
-            !one->extras.empty() || !one->marker.empty()) {
-          values_.mistake(*value,
-                          fmt::format("`{}` is no set of versions, as in `>=3.10`", text->text));
-        }
-      }
-    }
-  }
+  for (const auto& [key, value] : members) stated_member(std::string(key), *value, stated);
   if (node.kind == YamlKind::null) {
     values_.mistake(node, fmt::format("each item is a map, as in `{}`", kMetadataExample));
   }

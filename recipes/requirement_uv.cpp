@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/http.hpp"
 #include "base/paths.hpp"
@@ -322,34 +323,39 @@ bool UvSettings::is_chosen(const TomlValue& entry) const {
   return among("extra", source_.extras) && among("group", source_.groups);
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
+/// Whether an entry counts for what the recipe takes, on its machines.
+bool UvSettings::counts(const TomlValue& entry, const std::string& package) const {
+  if (entry.kind != TomlKind::table) reader().fail(entry, "a source is a table");
+  if (!is_chosen(entry)) return false;
+  const std::string marker = reader().optional_text(entry, "marker");
+  if (!marker.empty() && marker_mistake(marker)) {
+    reader().fail(*entry.find("marker"), marker_mistake(marker)->message);
+  }
+  const MarkerReach reach = marker_reach(marker, folder_.recipe());
+  if (reach == MarkerReach::some) {
+    reader().fail(entry, fmt::format("whether `{}` comes from here depends on the image's "
+                                     "Python or machine: write `python` in the recipe, or one "
+                                     "source for all",
+                                     package));
+  }
+  return reach == MarkerReach::all;
+}
+
 const TomlValue* UvSettings::source_of(const std::string& package) const {
   const TomlValue* sources = reader().optional_member(uv_, "sources", TomlKind::table);
   if (sources == nullptr) return nullptr;
   for (const auto& [key, value] : sources->members) {
     if (normalise_wheel_name(key) != normalise_wheel_name(package)) continue;
-    const bool many = value.kind == TomlKind::list;
+    const std::span<const TomlValue> entries = value.kind == TomlKind::list
+                                                   ? std::span<const TomlValue>(value.items)
+                                                   : std::span<const TomlValue>(&value, 1);
     const TomlValue* found = nullptr;
-    for (const TomlValue* entry = many ? value.items.data() : &value;
-         entry != (many ? value.items.data() + value.items.size() : &value + 1); ++entry) {
-      if (entry->kind != TomlKind::table) reader().fail(*entry, "a source is a table");
-      if (!is_chosen(*entry)) continue;
-      const std::string marker = reader().optional_text(*entry, "marker");
-      if (!marker.empty() && marker_mistake(marker)) {
-        reader().fail(*entry->find("marker"), marker_mistake(marker)->message);
-      }
-      const MarkerReach reach = marker_reach(marker, folder_.recipe());
-      if (reach == MarkerReach::none) continue;
-      if (reach == MarkerReach::some) {
-        reader().fail(*entry, fmt::format("whether `{}` comes from here depends on the image's "
-                                          "Python or machine: write `python` in the recipe, or one "
-                                          "source for all",
-                                          package));
-      }
+    for (const TomlValue& entry : entries) {
+      if (!counts(entry, package)) continue;
       if (found != nullptr) {
-        reader().fail(*entry, fmt::format("`{}` has two sources with what the recipe takes", key));
+        reader().fail(entry, fmt::format("`{}` has two sources with what the recipe takes", key));
       }
-      found = entry;
+      found = &entry;
     }
     return found;
   }

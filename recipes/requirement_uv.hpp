@@ -2,13 +2,13 @@
 // `[tool.uv]` of a pyproject.toml, as far as it says how packages are chosen and built.
 #include <string>
 
+#include "recipes/marker.hpp"
 #include "recipes/requirement_toml.hpp"
 
 namespace mlenv {
 
 /// What is known of a marker before an image's Python and machine are: it holds on all, on none, or
 /// on some of those that the recipe may be for.
-enum class MarkerReach { all, none, some };
 MarkerReach marker_reach(const std::string& marker, const Recipe& recipe);
 
 class UvSettings {
@@ -43,6 +43,7 @@ class UvSettings {
   void own_indexes(Steering& steering) const;
   const TomlValue* index(const std::string& name) const;
   bool is_chosen(const TomlValue& entry) const;
+  bool counts(const TomlValue& entry, const std::string& package) const;
   void note(const char* key, std::string text, RequirementLists& lists) const;
 
   const RequirementFolder& folder_;

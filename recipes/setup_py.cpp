@@ -2,147 +2,14 @@
 
 #include <algorithm>
 #include <set>
-#include <span>
 
+#include "recipes/python_tokens.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
 
-struct PythonToken {
-  enum class Kind { name, text, number, sign, line_end };
-  Kind kind = Kind::sign;
-  std::string text;
-  bool plain = true;    ///< of a text: no f-string with fields
-  bool margin = false;  ///< it begins its line
-  int line = 0;
-};
-using PythonTokens = std::span<const PythonToken>;
 using TokenKind = PythonToken::Kind;
-
-/// Python's tokens, as far as texts, names and brackets go (its reference, "Lexical analysis").
-class PythonLexer {
- public:
-  explicit PythonLexer(std::string_view text) : text_(text) {}
-
-  std::vector<PythonToken> read() {
-    while (at_ < text_.size()) step();
-    put(TokenKind::line_end, "");
-    return std::move(tokens_);
-  }
-
- private:
-  void put(TokenKind kind, std::string text, bool plain = true) {
-    tokens_.push_back({kind, std::move(text), plain, false, line_});
-  }
-  void next_line() {
-    ++line_;
-    line_begin_ = at_ + 1;
-  }
-
-  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
-  void step() {
-    const char c = text_[at_];
-    if (c == '\n') {
-      if (depth_ == 0) put(TokenKind::line_end, "");
-      next_line();
-      ++at_;
-    } else if (c == '\\' && at_ + 1 < text_.size()) {
-      if (text_[at_ + 1] == '\n') ++line_;
-      at_ += 2;
-    } else if (c == '#') {
-      at_ = std::min(text_.find('\n', at_), text_.size());
-    } else if (c == '"' || c == '\'') {
-      quoted(false, false);
-    } else if (is_letter(c) || c == '_') {
-      word();
-    } else if (is_digit(c)) {
-      const std::size_t begin = at_;
-      while (at_ < text_.size() && (is_alphanumeric(text_[at_]) || text_[at_] == '.')) ++at_;
-      put(TokenKind::number, std::string(text_.substr(begin, at_ - begin)));
-    } else {
-      if (c == '(' || c == '[' || c == '{') ++depth_;
-      if ((c == ')' || c == ']' || c == '}') && depth_ > 0) --depth_;
-      if (!is_blank(c) && c != '\r') put(TokenKind::sign, std::string(1, c));
-      ++at_;
-    }
-  }
-
-  void word() {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && (is_alphanumeric(text_[at_]) || text_[at_] == '_')) ++at_;
-    const std::string word(text_.substr(begin, at_ - begin));
-    const bool prefix = word.size() <= 2 && word.find_first_not_of("rRbBuUfF") == std::string::npos;
-    if (prefix && at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'')) {
-      return quoted(word.find_first_of("rR") != std::string::npos,
-                    word.find_first_of("fF") != std::string::npos);
-    }
-    put(TokenKind::name, word);
-    tokens_.back().margin = begin == line_begin_;
-  }
-
-  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
-  void quoted(bool raw, bool format) {
-    const char mark = text_[at_];
-    const std::string three(3, mark);
-    const bool triple = text_.substr(at_).starts_with(three);
-    const int line = line_;
-    at_ += triple ? 3 : 1;
-    std::string out;
-    while (at_ < text_.size()) {
-      if (triple ? text_.substr(at_).starts_with(three) : text_[at_] == mark) break;
-      if (!triple && text_[at_] == '\n') break;  // no text of Python's
-      if (text_[at_] == '\n') ++line_;
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) {
-        if (raw) out += '\\';
-        ++at_;
-        if (text_[at_] == '\n') {
-          ++line_;
-        } else {
-          out += text_[at_] == 'n' && !raw ? '\n' : text_[at_];
-        }
-      } else {
-        out += text_[at_];
-      }
-      ++at_;
-    }
-    at_ = std::min(at_ + (triple ? 3 : 1), text_.size());
-    const bool fields = format && out.find('{') != std::string::npos;
-    tokens_.push_back({TokenKind::text, std::move(out), !fields, false, line});
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::size_t line_begin_ = 0;
-  int line_ = 1;
-  int depth_ = 0;
-  std::vector<PythonToken> tokens_;
-};
-
-bool is_sign(const PythonToken& token, char c) {
-  return token.kind == TokenKind::sign && token.text[0] == c;
-}
-int depth_change(const PythonToken& token) {
-  if (token.kind != TokenKind::sign) return 0;
-  return std::string_view("([{").find(token.text[0]) != std::string_view::npos   ? 1
-         : std::string_view(")]}").find(token.text[0]) != std::string_view::npos ? -1
-                                                                                 : 0;
-}
-
-/// How many tokens an expression has: up to a `,` or closing bracket of its own level, or a line's
-/// end.
-std::size_t expression_length(PythonTokens tokens) {
-  int depth = 0;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const int change = depth_change(tokens[i]);
-    if (depth == 0 &&
-        (change < 0 || is_sign(tokens[i], ',') || tokens[i].kind == TokenKind::line_end)) {
-      return i;
-    }
-    depth += change;
-  }
-  return tokens.size();
-}
 
 /// A plain value: one text, or a list of texts.
 struct PlainValue {
@@ -152,22 +19,16 @@ struct PlainValue {
 
 class SetupReader {
  public:
-  explicit SetupReader(std::string_view text) : tokens_(PythonLexer(text).read()) {}
+  explicit SetupReader(std::string_view text) : tokens_(python_tokens(text)) {}
 
   SetupFacts read() {
     for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
-      const PythonToken& token = tokens_[i];
-      if (token.kind != TokenKind::name) continue;
-      const bool first = i == 0 || tokens_[i - 1].kind == TokenKind::line_end;
-      if (first && is_sign(tokens_[i + 1], '=') && !is_sign(at(i + 2), '=')) {
-        // What a condition or a function assigns, or is assigned again, is computed.
-        if (!token.margin || !assigned_.emplace(token.text, expression(i + 2)).second) {
-          changed_.insert(token.text);
-        }
-      } else if (first && (is_sign(tokens_[i + 1], '.') || is_sign(at(i + 2), '='))) {
-        changed_.insert(token.text);  // `x.append(…)`, `x += …`
-      } else if (token.text == "setup" && is_sign(tokens_[i + 1], '(') &&
-                 (i == 0 || tokens_[i - 1].text != "def")) {
+      if (tokens_[i].kind != TokenKind::name) continue;
+      if (i == 0 || tokens_[i - 1].kind == TokenKind::line_end) {
+        statement(i);
+      }
+      if (tokens_[i].text == "setup" && is_sign(tokens_[i + 1], '(') &&
+          (i == 0 || tokens_[i - 1].text != "def")) {
         facts_.calls_setup = true;
         arguments(i + 2);
       }
@@ -176,10 +37,54 @@ class SetupReader {
   }
 
  private:
+  /// What a statement puts into a name.
+  struct Addition {
+    PythonTokens value;
+    bool margin = false;
+    int line = 0;
+  };
+
   const PythonToken& at(std::size_t i) const { return tokens_[std::min(i, tokens_.size() - 1)]; }
   PythonTokens expression(std::size_t begin) const {
     const PythonTokens rest = PythonTokens(tokens_).subspan(std::min(begin, tokens_.size()));
     return rest.first(expression_length(rest));
+  }
+
+  /// `x = …`, and what changes `x`: `x += …`, `x.append(…)`.
+  void statement(std::size_t i) {
+    const PythonToken& name = tokens_[i];
+    const bool plus = is_sign(at(i + 1), '+') && is_sign(at(i + 2), '=');
+    if (is_sign(at(i + 1), '[') && at(i + 2).kind == TokenKind::text && is_sign(at(i + 3), ']') &&
+        is_sign(at(i + 4), '=')) {
+      keys_[name.text].emplace(at(i + 2).text, at(i + 2).line);
+      return;
+    }
+    if (const std::size_t value = value_assigned(i); value > 0) {
+      // What a condition or a function assigns, or is assigned again, is computed.
+      if (!name.margin || !assigned_.emplace(name.text, expression(value)).second) {
+        changed_.insert(name.text);
+      }
+    } else if (plus) {
+      added_[name.text].push_back({expression(i + 3), name.margin, name.line});
+    } else if (is_sign(at(i + 1), '.') && is_sign(at(i + 3), '(') &&
+               (at(i + 2).text == "append" || at(i + 2).text == "extend")) {
+      added_[name.text].push_back({expression(i + 4), name.margin, name.line});
+    } else if (is_sign(at(i + 1), '.') || is_sign(at(i + 2), '=')) {
+      changed_.insert(name.text);
+    }
+  }
+
+  /// Where the value begins in `x = …` and `x: list[str] = …`; 0: it is neither.
+  std::size_t value_assigned(std::size_t i) const {
+    if (is_sign(at(i + 1), '=')) return is_sign(at(i + 2), '=') ? 0 : i + 2;
+    if (!is_sign(at(i + 1), ':')) return 0;
+    int depth = 0;
+    for (std::size_t j = i + 2; j < tokens_.size(); ++j) {
+      depth += depth_change(tokens_[j]);
+      if (tokens_[j].kind == TokenKind::line_end) return 0;
+      if (depth == 0 && is_sign(tokens_[j], '=')) return j + 1;
+    }
+    return 0;
   }
 
   void arguments(std::size_t begin) {
@@ -223,14 +128,59 @@ class SetupReader {
     if (key.text == "ext_modules") {
       for (const PythonToken& token : value) facts_.ext_modules.push_back(token.text);
     }
-    if (key.text != "install_requires" && key.text != "requires") return;
-    facts_.line = key.line;
-    if (auto items = plain(value, 0)) {
-      facts_.requires_ = SetupFacts::Texts{std::move(items->items), key.line};
-    } else if (key.text == "install_requires") {
-      facts_.computed = true;
-      named_files(value, 0);
+    if (key.text == "install_requires") install_requires(key, value);
+    if (key.text == "requires" && !facts_.requires_) {
+      facts_.line = key.line;
+      if (auto items = plain(value, 0)) {
+        facts_.requires_ = SetupFacts::Texts{std::move(items->items), key.line};
+      }
     }
+  }
+
+  /// What is plain of `a + b`, and where the rest comes from.
+  void install_requires(const PythonToken& key, PythonTokens value) {
+    facts_.line = key.line;
+    facts_.requires_.reset();
+    if (value.empty()) facts_.computed = true;
+    requirements_of(value, key.line, 0);
+  }
+
+  void requirements_of(PythonTokens value, int line, int depth) {
+    constexpr int kDeepest = 4;
+    for (const PythonTokens part : summands(value)) {
+      const auto known = part.size() == 1 && depth < kDeepest && !changed_.contains(part[0].text)
+                             ? assigned_.find(part[0].text)
+                             : assigned_.end();
+      if (auto items = plain(part, 0)) {
+        require(items->items, line);
+      } else if (known != assigned_.end() && summands(known->second).size() > 1) {
+        requirements_of(known->second, line, depth + 1);
+        additions_to(part[0].text);
+      } else {
+        facts_.computed = true;
+        named_files(part, 0);
+      }
+    }
+  }
+
+  void require(const std::vector<std::string>& items, int line) {
+    if (!facts_.requires_) facts_.requires_ = SetupFacts::Texts{{}, line};
+    std::vector<std::string>& all = facts_.requires_->items;
+    all.insert(all.end(), items.begin(), items.end());
+  }
+
+  static std::vector<PythonTokens> summands(PythonTokens value) {
+    std::vector<PythonTokens> all;
+    int depth = 0;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      depth += depth_change(value[i]);
+      if (depth > 0 || !is_sign(value[i], '+')) continue;
+      all.push_back(value.subspan(begin, i - begin));
+      begin = i + 1;
+    }
+    if (begin < value.size()) all.push_back(value.subspan(begin));
+    return all;
   }
 
   std::optional<std::string> single(PythonTokens value) {
@@ -240,7 +190,12 @@ class SetupReader {
   }
 
   void extras(PythonTokens value) {
-    if (value.size() == 1 && assigned_.contains(value[0].text)) value = assigned_[value[0].text];
+    if (value.size() == 1) {
+      if (const auto more = keys_.find(value[0].text); more != keys_.end()) {
+        facts_.extras.insert(more->second.begin(), more->second.end());
+      }
+      if (assigned_.contains(value[0].text)) value = assigned_[value[0].text];
+    }
     int depth = 0;
     for (std::size_t i = 0; i + 1 < value.size(); ++i) {
       depth += depth_change(value[i]);
@@ -251,64 +206,81 @@ class SetupReader {
   }
 
   /// nullopt: computed in another way.
-  // NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
   std::optional<PlainValue> plain(PythonTokens value, int depth) {
     constexpr int kDeepest = 20;
     if (value.empty() || depth > kDeepest || --steps_ < 0) return std::nullopt;
     PlainValue all;
-    bool want = true;  // a value, not a `+`
     for (std::size_t i = 0; i < value.size();) {
-      if (is_sign(value[i], '+') && !want) {
-        want = true;
-        ++i;
-        continue;
-      }
-      std::optional<PlainValue> one;
-      std::size_t took = 1;
-      if (value[i].kind == TokenKind::text) {
-        // Neighbours are one text.
-        one = PlainValue{false, {value[i].text}};
-        bool whole = value[i].plain;
-        for (; i + took < value.size() && value[i + took].kind == TokenKind::text; ++took) {
-          one->items.front() += value[i + took].text;
-          whole = whole && value[i + took].plain;
-        }
-        if (!whole) return std::nullopt;
-      } else if (!want) {
-        return std::nullopt;
-      } else if (is_sign(value[i], '[') || is_sign(value[i], '(')) {
-        took = bracket_length(value.subspan(i));
-        if (took < 2) return std::nullopt;
-        one = items(value.subspan(i + 1, took - 2), is_sign(value[i], '('), depth);
-      } else if (value[i].kind == TokenKind::name && assigned_.contains(value[i].text) &&
-                 !changed_.contains(value[i].text)) {
-        one = plain(assigned_[value[i].text], depth + 1);
-      }
-      if (!one) return std::nullopt;
-      for (const std::string& item : one->items) {
-        if (item.size() >= bytes_) return std::nullopt;
-        bytes_ -= item.size();
-      }
-      if (all.items.empty() || all.list || one->list) {
-        all.list = all.list || one->list;
-        all.items.insert(all.items.end(), one->items.begin(), one->items.end());
-      } else {
-        all.items.back() += one->items.front();
-      }
-      want = false;
-      i += took;
-      if (all.items.size() > 10'000) return std::nullopt;
+      if (i > 0 && !is_sign(value[i++], '+')) return std::nullopt;
+      const Operand one = operand(value.subspan(i), depth);
+      if (!one.value || !add(*one.value, all)) return std::nullopt;
+      i += one.length;
     }
     return all;
   }
 
-  static std::size_t bracket_length(PythonTokens tokens) {
-    int depth = 0;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      depth += depth_change(tokens[i]);
-      if (depth == 0) return i + 1;
+  struct Operand {
+    std::optional<PlainValue> value;
+    std::size_t length = 1;
+  };
+
+  Operand operand(PythonTokens value, int depth) {
+    if (value.empty()) return {};
+    const PythonToken& first = value.front();
+    if (first.kind == TokenKind::text) return texts(value);
+    if (is_sign(first, '[') || is_sign(first, '(')) {
+      const std::size_t length = bracket_length(value);
+      if (length < 2) return {};
+      return {items(value.subspan(1, length - 2), is_sign(first, '('), depth), length};
     }
-    return 0;
+    if (first.kind != TokenKind::name || changed_.contains(first.text)) return {};
+    const auto known = assigned_.find(first.text);
+    if (known == assigned_.end()) return {};
+    auto held = plain(known->second, depth + 1);
+    if (held && !add_later(first.text, depth, *held)) held.reset();
+    return {std::move(held)};
+  }
+
+  /// Neighbours are one text.
+  static Operand texts(PythonTokens value) {
+    PlainValue one{false, {std::string{}}};
+    std::size_t length = 0;
+    for (; length < value.size() && value[length].kind == TokenKind::text; ++length) {
+      if (!value[length].plain) return {};
+      one.items.front() += value[length].text;
+    }
+    return {std::move(one), length};
+  }
+
+  /// What statements add to a name: those at the margin always, others where a condition says so.
+  bool add_later(const std::string& name, int depth, PlainValue& held) {
+    const auto found = added_.find(name);
+    if (found == added_.end()) return true;
+    held.list = true;
+    for (const Addition& one : found->second) {
+      if (!one.margin) {
+        tell_conditional(one);
+        continue;
+      }
+      const auto more = plain(one.value, depth + 1);
+      if (!more || !add(*more, held)) return false;
+    }
+    return true;
+  }
+
+  bool add(const PlainValue& one, PlainValue& all) {
+    constexpr std::size_t kMost = 10'000;
+    for (const std::string& item : one.items) {
+      if (item.size() >= bytes_) return false;
+      bytes_ -= item.size();
+    }
+    if (all.items.empty() || all.list || one.list) {
+      all.list = all.list || one.list;
+      all.items.insert(all.items.end(), one.items.begin(), one.items.end());
+    } else {
+      all.items.back() += one.items.front();
+    }
+    return all.items.size() <= kMost;
   }
 
   std::optional<PlainValue> items(PythonTokens inner, bool round, int depth) {
@@ -333,15 +305,38 @@ class SetupReader {
     if (depth > 4) return;
     for (const PythonToken& token : value) {
       if (--steps_ < 0) return;
-      if (token.kind == TokenKind::text && token.text.ends_with(".txt") &&
-          std::find(facts_.files.begin(), facts_.files.end(), token.text) == facts_.files.end()) {
-        facts_.files.push_back(token.text);
-      }
+      if (token.kind == TokenKind::text) add_file(token.text);
       if (token.kind != TokenKind::name) continue;
       if (const auto found = assigned_.find(token.text); found != assigned_.end()) {
         named_files(found->second, depth + 1);
       }
+      additions_to(token.text);
       named_in_function(token.text, depth);
+    }
+  }
+
+  /// To a name whose value itself is computed.
+  void additions_to(const std::string& name) {
+    const auto found = added_.find(name);
+    if (found == added_.end() || !heeded_.insert(name).second) return;
+    for (const Addition& one : found->second) {
+      const auto items = one.margin ? plain(one.value, 0) : std::nullopt;
+      if (items) {
+        require(items->items, one.line);
+      } else if (!one.margin) {
+        tell_conditional(one);
+      } else {
+        named_files(one.value, 1);
+      }
+    }
+  }
+
+  void tell_conditional(const Addition& one) {
+    for (const PythonToken& token : one.value) {
+      if (token.kind != TokenKind::text) continue;
+      const std::pair<std::string, int> told{token.text, token.line};
+      auto& all = facts_.conditional;
+      if (std::find(all.begin(), all.end(), told) == all.end()) all.push_back(told);
     }
   }
 
@@ -354,23 +349,33 @@ class SetupReader {
                           is_sign(tokens_[i + 1], '=') && i > 1;
       if (!defined && !filled) continue;
       const std::size_t begin = defined ? i : i - std::min<std::size_t>(i, 20);
-      const std::size_t end = std::min(tokens_.size(), i + (defined ? 80U : 20U));
-      for (std::size_t j = begin; j < end; ++j) {
-        if (j > i + 1 && defined && tokens_[j].text == "def") break;
-        if (tokens_[j].kind == TokenKind::text && tokens_[j].text.ends_with(".txt") &&
-            tokens_[j].text.find("requirement") != std::string::npos &&
-            std::find(facts_.files.begin(), facts_.files.end(), tokens_[j].text) ==
-                facts_.files.end()) {
-          facts_.files.push_back(tokens_[j].text);
-        }
-      }
+      requirement_files(begin, i + (defined ? 80U : 20U), defined ? i + 1 : tokens_.size());
       if (depth > 4) return;
     }
+  }
+
+  /// Between tokens, up to the next function behind `last`.
+  void requirement_files(std::size_t begin, std::size_t end, std::size_t last) {
+    for (std::size_t i = begin; i < std::min(tokens_.size(), end); ++i) {
+      if (i > last && (tokens_[i].text == "def" || tokens_[i].margin)) return;
+      if (tokens_[i].kind == TokenKind::text && says(tokens_[i].text, "requirement")) {
+        add_file(tokens_[i].text);
+      }
+    }
+  }
+
+  void add_file(const std::string& name) {
+    std::vector<std::string>& all = facts_.files;
+    if (!name.ends_with(".txt") || std::find(all.begin(), all.end(), name) != all.end()) return;
+    all.push_back(name);
   }
 
   static constexpr std::size_t kMostSearched = 200;
   std::vector<PythonToken> tokens_;
   std::map<std::string, PythonTokens> assigned_;
+  std::map<std::string, std::vector<Addition>> added_;
+  std::map<std::string, std::map<std::string, int>> keys_;  ///< of `x["a"] = …`, and where
+  std::set<std::string> heeded_;
   std::set<std::string> changed_;              ///< by more than one plain assignment at the margin
   std::set<std::string> searched_;             ///< for files that they are read from
   int steps_ = 20'000;                         ///< that a file may cost: it may be anybody's
@@ -381,48 +386,5 @@ class SetupReader {
 }  // namespace
 
 SetupFacts read_setup_py(std::string_view text) { return SetupReader(text).read(); }
-
-// NOLINTNEXTLINE(readability-function-cognitive-complexity, readability-function-size)
-SetupFacts read_setup_cfg(std::string_view text) {
-  SetupFacts facts;
-  std::string section;
-  std::string key;
-  int number = 0;
-  const auto take = [&](std::string_view value) {
-    if (value.empty()) return;
-    if (section == "metadata" && key == "name" && !facts.name) facts.name = value;
-    if (section == "options" && key == "python_requires" && !facts.python) facts.python = value;
-    if (section != "options" || key != "install_requires") return;
-    if (value.starts_with("file:")) {
-      facts.computed = true;
-      facts.files.emplace_back(trim(value.substr(5)));
-      return;
-    }
-    if (!facts.requires_) facts.requires_ = SetupFacts::Texts{{}, number};
-    facts.requires_->items.emplace_back(value);
-  };
-  for (const std::string_view line : split(text, '\n')) {
-    ++number;
-    const std::string_view whole = trim(line);
-    if (whole.empty() || whole.front() == '#' || whole.front() == ';') continue;
-    if (whole.front() == '[' && whole.find(']') != std::string_view::npos &&
-        !is_blank(line.front())) {
-      section = trim(whole.substr(1, whole.find(']') - 1));
-      key.clear();
-      continue;
-    }
-    if (is_blank(line.front())) {
-      take(whole);
-      continue;
-    }
-    const std::size_t equal = whole.find_first_of("=:");
-    if (equal == std::string_view::npos) continue;
-    key = to_lower(trim(whole.substr(0, equal)));
-    if (section == "options" && key == "install_requires") facts.line = number;
-    if (section == "options.extras_require") facts.extras.emplace(key, number);
-    take(trim(whole.substr(equal + 1)));
-  }
-  return facts;
-}
 
 }  // namespace mlenv

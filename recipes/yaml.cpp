@@ -28,6 +28,8 @@ class ViewBuffer final : public std::streambuf {
   }
 };
 
+enum class YamlTags { refused, passed_over };
+
 /// Ends the parse at the first thing that cannot be read on from.
 struct Stop {};
 
@@ -35,7 +37,8 @@ struct Stop {};
 /// duplicate keys and expands aliases.
 class Builder final : public YAML::EventHandler {
  public:
-  Builder(YamlDocument& document, const YamlText& text) : document_(document), text_(text) {}
+  Builder(YamlDocument& document, const YamlText& text, YamlTags tags)
+      : document_(document), text_(text), tags_(tags) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -51,7 +54,7 @@ class Builder final : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    const bool bare = check_tag(mark, tag) && anchor == 0;
+    const bool bare = check_tag(mark, tag) && !is_foreign(tag) && anchor == 0;
     YamlNode scalar = node(YamlNode::Kind::scalar, mark);
     scalar.text = value;
     scalar.quoted = tag == "!";
@@ -102,8 +105,11 @@ class Builder final : public YAML::EventHandler {
   }
 
   // `?` is a plain scalar without a tag, `!` a quoted one; lists and maps have `?` or nothing.
+  static bool is_foreign(const std::string& tag) {
+    return !tag.empty() && tag != "?" && tag != "!";
+  }
   bool check_tag(const YAML::Mark& mark, const std::string& tag) {
-    if (tag.empty() || tag == "?" || tag == "!") return true;
+    if (!is_foreign(tag) || tags_ == YamlTags::passed_over) return true;
     mistake(mark, "tags (`!name`) are not supported");
     return false;
   }
@@ -168,6 +174,7 @@ class Builder final : public YAML::EventHandler {
 
   YamlDocument& document_;
   const YamlText& text_;
+  YamlTags tags_;
   std::vector<YamlNode> open_;
   std::vector<bool> brackets_;       ///< per open node: whether it is written in brackets
   std::size_t before_brackets_ = 0;  ///< mistakes found before the outermost open bracket
@@ -233,13 +240,13 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
-void read_document(std::string& text, YamlDocument& document) {
+void read_document(std::string& text, YamlTags tags, YamlDocument& document) {
   const YamlText shown(text);
-  Builder builder(document, shown);
+  Builder builder(document, shown, tags);
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
   YamlDocument second;
-  Builder rest(second, shown);
+  Builder rest(second, shown, tags);
   Builder* reading = &builder;
   // What is recorded may be so in a second document.
   const auto stopped = [&] {
@@ -267,9 +274,7 @@ void read_document(std::string& text, YamlDocument& document) {
   if (builder.unfit()) document.complete = false;
 }
 
-}  // namespace
-
-YamlDocument parse_yaml(std::string_view text) {
+YamlDocument parse_with(std::string_view text, YamlTags tags) {
   YamlDocument document;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (text.size() > kMaxBytes) {
@@ -288,7 +293,7 @@ YamlDocument parse_yaml(std::string_view text) {
     }
   }
   std::string copy(text);
-  read_document(copy, document);
+  read_document(copy, tags, document);
   const std::optional<MergeMarker> marker = merge_marker(text);
   if (marker && !document.complete) {
     document.mistakes = {
@@ -300,6 +305,14 @@ YamlDocument parse_yaml(std::string_view text) {
     for (YamlMistake& mistake : document.mistakes) columns.fix(mistake.line, mistake.column);
   }
   return document;
+}
+
+}  // namespace
+
+YamlDocument parse_yaml(std::string_view text) { return parse_with(text, YamlTags::refused); }
+
+YamlDocument parse_foreign_yaml(std::string_view text) {
+  return parse_with(text, YamlTags::passed_over);
 }
 
 }  // namespace mlenv

@@ -44,5 +44,8 @@ struct YamlDocument {
 /// them), and anchors, aliases and tags (not needed in a recipe, and aliases make small files
 /// large) are mistakes.
 YamlDocument parse_yaml(std::string_view text);
+/// Of another tool's file: tags are passed over, for these files are there as they are (old condas
+/// write `!!python/tuple`).
+YamlDocument parse_foreign_yaml(std::string_view text);
 
 }  // namespace mlenv

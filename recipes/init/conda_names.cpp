@@ -6,169 +6,11 @@
 #include <unordered_map>
 
 #include "base/inflate.hpp"
+#include "recipes/init/conda_renames.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
-
-struct CondaRename {
-  std::string_view conda;
-  std::string_view name;
-  bool brought_along = false;
-};
-
-/// Where the table has another name than the one that people want, or none: packages that only name
-/// others, and channels other than conda-forge.
-constexpr std::array<CondaRename, 53> kOnPypi = {
-    {{"pytorch", "torch"},
-     {"pytorch-gpu", "torch"},
-     {"pytorch-cpu", "torch"},
-     {"pytorch-nightly", "torch"},
-     {"torchvision-cpu", "torchvision"},
-     {"torchaudio-cpu", "torchaudio"},
-     {"torchtriton", "triton"},
-     {"ignite", "pytorch-ignite"},
-     {"pyg", "torch-geometric"},
-     {"pytorch-scatter", "torch-scatter"},
-     {"pytorch-sparse", "torch-sparse"},
-     {"pytorch-cluster", "torch-cluster"},
-     {"pytorch-spline-conv", "torch-spline-conv"},
-     {"tensorflow-gpu", "tensorflow"},
-     {"tensorflow-cpu", "tensorflow-cpu"},
-     {"tensorflow-base", "tensorflow"},
-     {"tensorflow-mkl", "tensorflow"},
-     {"tensorflow-eigen", "tensorflow"},
-     {"keras-gpu", "keras"},
-     {"keras-base", "keras"},
-     {"opencv", "opencv-python-headless"},
-     {"opencv3", "opencv-python-headless"},
-     {"py-opencv", "opencv-python-headless"},
-     {"matplotlib-base", "matplotlib"},
-     {"seaborn-base", "seaborn"},
-     {"dask-core", "dask"},
-     {"scikit-learn-intelex", "scikit-learn-intelex"},
-     {"msgpack-python", "msgpack"},
-     {"pytables", "tables"},
-     {"python-graphviz", "graphviz"},
-     {"python-igraph", "igraph"},
-     {"faiss", "faiss-cpu"},
-     {"faiss-cpu", "faiss-cpu"},
-     {"faiss-gpu", "faiss-gpu"},
-     {"py-xgboost", "xgboost"},
-     {"py-xgboost-cpu", "xgboost"},
-     {"py-xgboost-gpu", "xgboost"},
-     {"ray-core", "ray"},
-     {"ray-default", "ray[default]"},
-     {"ray-tune", "ray[tune]"},
-     {"ray-rllib", "ray[rllib]"},
-     {"ray-serve", "ray[serve]"},
-     {"ray-data", "ray[data]"},
-     {"ray-train", "ray[train]"},
-     {"ray-all", "ray[all]"},
-     {"uvicorn-standard", "uvicorn[standard]"},
-     {"vtk", "vtk"},
-     {"mujoco", "mujoco"},
-     {"pytensor", "pytensor"},
-     {"pyav", "av"},
-     {"pyqt", "pyqt5"},
-     {"antlr4-python3-runtime", "antlr4-python3-runtime"},
-     {"pyrealsense2", "pyrealsense2"}}};
-
-/// Programs, and libraries that programs look for by name, which are Debian's here.
-constexpr std::array<CondaRename, 94> kInDebian = {{{"gcc", "gcc"},
-                                                    {"gxx", "g++"},
-                                                    {"gcc_linux-64", "gcc"},
-                                                    {"gxx_linux-64", "g++"},
-                                                    {"gfortran", "gfortran"},
-                                                    {"gfortran_linux-64", "gfortran"},
-                                                    {"c-compiler", "gcc"},
-                                                    {"cxx-compiler", "g++"},
-                                                    {"fortran-compiler", "gfortran"},
-                                                    {"compilers", "build-essential gfortran"},
-                                                    {"clang", "clang"},
-                                                    {"make", "make"},
-                                                    {"cmake", "cmake"},
-                                                    {"ninja", "ninja-build"},
-                                                    {"autoconf", "autoconf"},
-                                                    {"automake", "automake"},
-                                                    {"libtool", "libtool"},
-                                                    {"m4", "m4"},
-                                                    {"bison", "bison"},
-                                                    {"flex", "flex"},
-                                                    {"swig", "swig"},
-                                                    {"nasm", "nasm"},
-                                                    {"yasm", "yasm"},
-                                                    {"patchelf", "patchelf"},
-                                                    {"pkg-config", "pkg-config"},
-                                                    {"ccache", "ccache"},
-                                                    {"gdb", "gdb"},
-                                                    {"valgrind", "valgrind"},
-                                                    {"doxygen", "doxygen"},
-                                                    {"rust", "rustc cargo"},
-                                                    {"go", "golang-go"},
-                                                    {"ruby", "ruby"},
-                                                    {"perl", "perl", true},
-                                                    {"git", "git"},
-                                                    {"git-lfs", "git-lfs"},
-                                                    {"subversion", "subversion"},
-                                                    {"curl", "curl", true},
-                                                    {"wget", "wget"},
-                                                    {"aria2", "aria2"},
-                                                    {"rsync", "rsync"},
-                                                    {"openssh", "openssh-client"},
-                                                    {"openssl", "openssl", true},
-                                                    {"sqlite", "sqlite3", true},
-                                                    {"tk", "python3-tk", true},
-                                                    {"jq", "jq"},
-                                                    {"parallel", "parallel"},
-                                                    {"ripgrep", "ripgrep"},
-                                                    {"tree", "tree"},
-                                                    {"less", "less"},
-                                                    {"vim", "vim"},
-                                                    {"nano", "nano"},
-                                                    {"emacs", "emacs-nox"},
-                                                    {"tmux", "tmux"},
-                                                    {"screen", "screen"},
-                                                    {"htop", "htop"},
-                                                    {"zip", "zip"},
-                                                    {"unzip", "unzip"},
-                                                    {"unrar", "unrar-free"},
-                                                    {"p7zip", "p7zip-full"},
-                                                    {"pigz", "pigz"},
-                                                    {"ffmpeg", "ffmpeg"},
-                                                    {"sox", "sox"},
-                                                    {"libsndfile", "libsndfile1", true},
-                                                    {"portaudio", "portaudio19-dev", true},
-                                                    {"imagemagick", "imagemagick"},
-                                                    {"graphviz", "graphviz"},
-                                                    {"ghostscript", "ghostscript"},
-                                                    {"poppler", "poppler-utils"},
-                                                    {"tesseract", "tesseract-ocr"},
-                                                    {"pandoc", "pandoc", true},
-                                                    {"texlive-core", "texlive-latex-base"},
-                                                    {"mesalib", "libgl1-mesa-dri libosmesa6"},
-                                                    {"libglu", "libglu1-mesa", true},
-                                                    {"glfw", "libglfw3"},
-                                                    {"glew", "libglew-dev"},
-                                                    {"freeglut", "freeglut3-dev"},
-                                                    {"eigen", "libeigen3-dev", true},
-                                                    {"boost", "libboost-all-dev", true},
-                                                    {"boost-cpp", "libboost-all-dev", true},
-                                                    {"gsl", "libgsl-dev", true},
-                                                    {"fftw", "libfftw3-dev", true},
-                                                    {"geos", "libgeos-dev", true},
-                                                    {"libaio", "libaio-dev", true},
-                                                    {"gperftools", "libgoogle-perftools4"},
-                                                    {"jemalloc", "libjemalloc2", true},
-                                                    {"numactl", "numactl"},
-                                                    {"openmpi", "openmpi-bin libopenmpi-dev"},
-                                                    {"mpich", "mpich libmpich-dev"},
-                                                    {"openjdk", "default-jdk-headless"},
-                                                    {"java-jdk", "default-jdk-headless"},
-                                                    {"maven", "maven"},
-                                                    {"nodejs", "nodejs"},
-                                                    {"redis-server", "redis-server"},
-                                                    {"samtools", "samtools"}}};
 
 /// Libraries of channels other than conda-forge, and what comes with wheels in another way.
 constexpr std::array<std::string_view, 27> kCondaLibraries = {
@@ -180,7 +22,9 @@ constexpr std::array<std::string_view, 27> kCondaLibraries = {
     "lmdb",        "brotli",          "python_abi",   "tzdata",
     "flatbuffers", "pthread-stubs",   "cuda-compiler"};
 /// Tools of conda's own, and backports of what Python has had since 3.7.
-constexpr std::array<std::string_view, 33> kNeedless = {"pip",
+constexpr std::array<std::string_view, 35> kNeedless = {"nb_conda",
+                                                        "nb_conda_kernels",
+                                                        "pip",
                                                         "setuptools",
                                                         "wheel",
                                                         "conda",
@@ -303,22 +147,10 @@ bool begins_or_ends(std::string_view name) {
          std::any_of(kLibraryEndings.begin(), kLibraryEndings.end(), ends);
 }
 
-template <std::size_t N>
-const CondaRename* renamed(const std::array<CondaRename, N>& all, std::string_view name) {
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const CondaRename& one) { return one.conda == name; });
-  return found == all.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 CondaName conda_name(std::string_view name) {
-  if (const CondaRename* one = renamed(kOnPypi, name)) {
-    return {CondaKind::python, std::string(one->name)};
-  }
-  if (const CondaRename* one = renamed(kInDebian, name)) {
-    return {CondaKind::system, std::string(one->name), one->brought_along};
-  }
+  if (auto known = conda_rename(name)) return *std::move(known);
   if (is_among(kNeedless, name)) return {CondaKind::needless};
   if (is_among(kOfWindows, name)) return {CondaKind::windows};
   if (std::any_of(kWindowsFamilies.begin(), kWindowsFamilies.end(),
@@ -327,7 +159,6 @@ CondaName conda_name(std::string_view name) {
   }
   if (name == "r" || name.starts_with("r-")) return {CondaKind::r};
   if (is_among(kCondaLibraries, name)) return {CondaKind::library};
-  if (name.starts_with("dgl-cuda")) return {CondaKind::python, "dgl"};
   static const CondaTable table;
   if (const std::string* other = table.python(name)) return {CondaKind::python, *other};
   if (table.is_none(name)) return {CondaKind::library};

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "recipes/init/conda_names.hpp"
+#include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -24,10 +26,54 @@ constexpr std::string_view kOfR =
     "R and its packages: Debian's are called `r-base` and `r-cran-…`, and can stand in `system`";
 constexpr std::string_view kBuilds =
     "channels and builds are conda's: the same version is taken from Python's index";
+constexpr std::string_view kWithoutCuda =
+    "PyPI's builds are without CUDA: for a build with it name its wheel, `NAME @ URL`, or the "
+    "project's own page of wheels with `find-links`";
+constexpr std::string_view kOfNoImage =
+    "folders of conda's environment, which an image does not have: libraries and programs are "
+    "where the system looks for them";
 constexpr std::string_view kNoSuchVersion =
     "versions in words that Python's index does not have: any version is asked for";
 
+/// Names on PyPI that say for which CUDA they were built (their documentations, "Installation").
+struct NameOfRelease {
+  std::string_view conda;
+  std::string_view on_pypi;
+};
+constexpr std::array<NameOfRelease, 8> kNamesOfReleases = {{{"cupy", "cupy-cuda{}x"},
+                                                            {"cudf", "cudf-cu{}"},
+                                                            {"cuml", "cuml-cu{}"},
+                                                            {"cugraph", "cugraph-cu{}"},
+                                                            {"dask-cudf", "dask-cudf-cu{}"},
+                                                            {"cucim", "cucim-cu{}"},
+                                                            {"cuspatial", "cuspatial-cu{}"},
+                                                            {"rmm", "rmm-cu{}"}}};
+
+/// `11.1` of `dgl-cuda11.1`, `11.7` of the channel `dglteam/label/cu117`.
+std::string cuda_of_dgl(const CondaSpec& spec) {
+  constexpr std::string_view kName = "dgl-cuda";
+  constexpr std::string_view kLabel = "/label/cu";
+  if (spec.name.starts_with(kName)) return spec.name.substr(kName.size());
+  const std::size_t label = spec.channel.rfind(kLabel);
+  if (spec.name != "dgl" || label == std::string::npos) return {};
+  const std::string digits = spec.channel.substr(label + kLabel.size());
+  if (digits.size() < 3 || !all_digits(digits)) return {};
+  return digits.substr(0, digits.size() - 1) + '.' + digits.back();
+}
+
 }  // namespace
+
+bool names_conda_folder(std::string_view value) {
+  constexpr std::array<std::string_view, 4> kOfConda = {"$CONDA_", "${CONDA_", "$PIXI_", "${PIXI_"};
+  return std::any_of(kOfConda.begin(), kOfConda.end(),
+                     [&](std::string_view one) { return says(value, one); });
+}
+
+void conda_variable(const SourcePlace& place, const std::string& name, const std::string& value,
+                    Conversion& to) {
+  if (!names_conda_folder(value)) return to.env(place, name, value);
+  to.leave_out_with_others(place, fmt::format("{}={}", name, value), kOfNoImage);
+}
 
 bool is_of_conda_exports(std::string_view name) {
   constexpr std::array<std::string_view, 5> kNames = {
@@ -42,7 +88,8 @@ void CondaPackages::package(const SourcePlace& place, const std::string& text) {
     return to_.python_package(place, spec.name + "==" + spec.number());
   }
   if (spec.name == "python") return python(place, text, spec);
-  if (is_of_cuda(place, text, spec)) return;
+  if (is_of_cuda(place, text, spec) || is_of_release(place, spec)) return;
+  if (is_held_back(spec)) return python_package(place, text, spec, spec.name);
   const CondaName known = conda_name(spec.name);
   const bool all = lists_all_ || !spec.build.empty();
   switch (known.kind) {
@@ -71,9 +118,51 @@ void CondaPackages::python(const SourcePlace& place, const std::string& text,
   if (spec.version.find_first_of("<>!~|,") == std::string::npos) {
     return to_.python_version(place, spec.number());
   }
-  const auto specifier = pep440_specifier(spec);
-  if (!specifier) return to_.leave_out(place, text, "alternatives have no words in a recipe");
-  to_.python_range(place, *specifier);
+  std::vector<std::string> alternatives;
+  for (const std::string_view one : split(spec.version, '|')) {
+    const auto specifier = pep440_specifier({{}, spec.name, std::string(one), spec.build});
+    if (!specifier) return to_.leave_out(place, text, "no versions that a recipe has words for");
+    if (!specifier->empty()) alternatives.push_back(*specifier);
+  }
+  to_.python_range(place, join(alternatives, "||"));
+}
+
+/// A release of setuptools that somebody wants to stay below: its successors lack what packages
+/// import (`pkg_resources`). An export has the one that happened to be there.
+bool CondaPackages::is_held_back(const CondaSpec& spec) const {
+  return spec.name == "setuptools" && !lists_all_ && spec.build.empty() &&
+         spec.version.find_first_of("<=") != std::string::npos &&
+         (!spec.version.starts_with(">=") || spec.version.find('<') != std::string::npos);
+}
+
+bool CondaPackages::is_of_release(const SourcePlace& place, const CondaSpec& spec) {
+  if (const std::string cuda = cuda_of_dgl(spec); !cuda.empty()) {
+    to_.leave_out_with_others(place, spec.name == "dgl" ? spec.channel + "::dgl" : spec.name,
+                              kWithoutCuda);
+    python_package(place, spec.name, {{}, "dgl", spec.version, {}}, "dgl");
+    if (to_.draft.cuda.empty()) to_.cuda_release(place, cuda);
+    return true;
+  }
+  const auto* const known =
+      std::find_if(kNamesOfReleases.begin(), kNamesOfReleases.end(),
+                   [&](const NameOfRelease& one) { return one.conda == spec.name; });
+  if (known == kNamesOfReleases.end()) return false;
+  of_release_.push_back({place, spec, known->on_pypi});
+  return true;
+}
+
+void CondaPackages::finish() {
+  for (const OfRelease& one : std::exchange(of_release_, {})) {
+    const std::string& cuda = to_.draft.cuda;
+    const std::string name = fmt::format(
+        fmt::runtime(one.on_pypi), cuda.empty() || cuda == "cpu" ? "12" : version_prefix(cuda, 1));
+    if (cuda.empty()) {
+      to_.note(one.place, one.spec.name,
+               "taken for CUDA 12, since nothing names a release: PyPI "
+               "has a package for each");
+    }
+    python_package(one.place, one.spec.name, one.spec, name);
+  }
 }
 
 bool CondaPackages::is_of_cuda(const SourcePlace& place, const std::string& text,
@@ -114,7 +203,9 @@ void CondaPackages::python_package(const SourcePlace& place, const std::string& 
   }
   const auto specifier = pep440_specifier(spec);
   if (!specifier) to_.leave_out_with_others(place, text, kNoSuchVersion);
-  to_.python_package(place, name + specifier.value_or(""));
+  const std::string extras =
+      spec.extras.empty() || name.ends_with(']') ? "" : fmt::format("[{}]", spec.extras);
+  to_.python_package(place, name + extras + specifier.value_or(""));
   const std::string cuda = name == "torch" ? cuda_of_build(spec.build) : std::string{};
   if (!cuda.empty() && to_.draft.cuda.empty()) to_.cuda_release(place, cuda);
 }
@@ -155,6 +246,7 @@ void convert_conda_list(const std::string& shown, std::string_view text, Convers
     if (one.empty() || one.front() == '#' || one == "@EXPLICIT") continue;
     packages.package({shown, number}, std::string(one));
   }
+  packages.finish();
 }
 
 }  // namespace mlenv

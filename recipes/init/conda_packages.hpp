@@ -2,6 +2,7 @@
 // Packages of conda as what a recipe has for them.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "recipes/init/conda_spec.hpp"
 #include "recipes/init/conversion.hpp"
@@ -16,8 +17,17 @@ class CondaPackages {
   void set_lists_all(bool lists_all) { lists_all_ = lists_all; }
   /// One specification of conda's, `numpy>=1.24`.
   void package(const SourcePlace& place, const std::string& text);
+  /// To be called once at the end: packages whose name on PyPI depends on the CUDA release.
+  void finish();
 
  private:
+  struct OfRelease {
+    SourcePlace place;
+    CondaSpec spec;
+    std::string_view on_pypi;  ///< `cupy-cuda{}x`
+  };
+  bool is_of_release(const SourcePlace& place, const CondaSpec& spec);
+  bool is_held_back(const CondaSpec& spec) const;
   void python(const SourcePlace& place, const std::string& text, const CondaSpec& spec);
   bool is_of_cuda(const SourcePlace& place, const std::string& text, const CondaSpec& spec);
   void python_package(const SourcePlace& place, const std::string& text, const CondaSpec& spec,
@@ -27,7 +37,15 @@ class CondaPackages {
 
   Conversion& to_;
   bool lists_all_ = false;
+  std::vector<OfRelease> of_release_;
 };
+
+/// Whether a value names folders of an environment of conda's or Pixi's, which no image has:
+/// `$CONDA_PREFIX/lib`.
+bool names_conda_folder(std::string_view value);
+/// A variable of such an environment; what names its folders is left out.
+void conda_variable(const SourcePlace& place, const std::string& name, const std::string& value,
+                    Conversion& to);
 
 /// Whether such a package is in all environments and asked for by nobody: a file that names it is
 /// an export.

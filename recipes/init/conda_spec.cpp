@@ -39,6 +39,10 @@ std::optional<CondaSpec> spec_of_file(std::string_view text) {
 
 /// `version='>=1',build=x` of `name[…]`.
 void read_brackets(std::string_view inner, CondaSpec& spec) {
+  if (inner.find('=') == std::string_view::npos) {
+    spec.extras = without_conda_blanks(inner);
+    return;
+  }
   while (!(inner = trim(inner)).empty()) {
     const std::size_t equal = std::min(inner.find('='), inner.size());
     const std::string_view key = trim(inner.substr(0, equal));

@@ -14,6 +14,7 @@ struct CondaSpec {
   std::string
       version;  ///< as conda writes it, blanks removed: `=1.2`, `>=1,<2`, `1.2.*`; empty: any
   std::string build;
+  std::string extras{};  ///< of `napari[all]`, which conda does not know and people write
 
   /// Its version without what stands before the number: `1.2`.
   std::string number() const;

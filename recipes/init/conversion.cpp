@@ -14,8 +14,10 @@
 #include "recipes/init/conda_names.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/init/named_requirement.hpp"
+#include "recipes/marker.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
+#include "recipes/wheel_name.hpp"
 
 namespace mlenv {
 namespace {
@@ -32,13 +34,6 @@ constexpr std::array<Framework, 6> kFrameworkPackages = {{{"torch", "pytorch", "
                                                           {"tensorflow-cpu", "tensorflow", "cpu"},
                                                           {"tensorflow-gpu", "tensorflow", "gpu"},
                                                           {"jax", "jax", ""}}};
-
-/// Of Debian and Ubuntu releases, the preferred one first: of the stable Debian that is known best.
-constexpr std::array<std::string_view, 6> kPythons = {"3.11", "3.13", "3.9", "3.12", "3.10", "3.8"};
-constexpr std::string_view kNoSuchPython =
-    "no release of Debian or Ubuntu that mlenv knows has such a Python: `sources: {python: {url: "
-    "…, "
-    "sha256: …}}` brings one along";
 
 const Framework* known_framework(std::string_view package) {
   for (const Framework& one : kFrameworkPackages) {
@@ -69,6 +64,32 @@ constexpr std::string_view kCondaFolder =
 constexpr std::string_view kCondaOwn =
     "libraries and tools of conda's: they are not asked of PyPI, where another project may be "
     "called so";
+
+constexpr std::string_view kNoExtra = "packages of extras, which nothing asks for";
+
+bool speaks_of_system(std::string_view marker) {
+  constexpr std::array<std::string_view, 5> kWords = {"sys_platform", "platform_system", "os_name",
+                                                      "sys.platform", "os.name"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view one) { return says(marker, one); });
+}
+
+/// By its address.
+bool is_wheel_of_another_system(const Requirement& requirement) {
+  if (requirement.address.empty()) return false;
+  std::string file = requirement.address.substr(requirement.address.rfind('/') + 1);
+  file.erase(std::min(file.find('#'), file.size()));
+  const auto wheel = parse_wheel_name(file);
+  return wheel && !runs_on(*wheel, "x86_64") && !runs_on(*wheel, "aarch64");
+}
+
+/// `torch==2.7.1+${CUDA}` without what a variable of the machine decides.
+std::string without_local_variable(std::string_view text) {
+  const std::size_t plus = text.find("+${");
+  const std::size_t end = plus == std::string_view::npos ? plus : text.find('}', plus);
+  if (end == std::string_view::npos) return std::string(text);
+  return std::string(text.substr(0, plus)) + std::string(text.substr(end + 1));
+}
 
 }  // namespace
 
@@ -182,9 +203,9 @@ bool Conversion::replaces_framework(const Requirement& requirement) const {
 
 bool Conversion::framework_package(const SourcePlace& place, Requirement requirement) {
   const Framework* framework = known_framework(requirement.normalised_name());
-  if (framework == nullptr || !requirement.marker.empty() || !requirement.address.empty()) {
-    return false;
-  }
+  if (framework == nullptr || !requirement.address.empty()) return false;
+  if (marker_reach(requirement.marker) != MarkerReach::all) return false;
+  requirement.marker.clear();
   const Requirement as_written = requirement;
   requirement.name = framework->name;
   std::string cuda(framework->cuda);
@@ -209,8 +230,15 @@ bool Conversion::framework_package(const SourcePlace& place, Requirement require
 bool Conversion::elsewhere(const SourcePlace& place, const Requirement& requirement) {
   const std::string name = requirement.normalised_name();
   const bool other = is_among(kOfOtherSystems, name) || name.starts_with("pyobjc");
-  if (other && requirement.marker.empty()) {
+  if ((other && requirement.marker.empty()) || is_wheel_of_another_system(requirement)) {
     leave_out_with_others(place, requirement.str(), kOtherSystem);
+    return true;
+  }
+  // A marker about Python is left to the resolver, which knows the image's.
+  const bool about_system = speaks_of_system(requirement.marker);
+  const bool about_extra = says(requirement.marker, "extra");
+  if ((about_system || about_extra) && marker_reach(requirement.marker) == MarkerReach::none) {
+    leave_out_with_others(place, requirement.str(), about_extra ? kNoExtra : kOtherSystem);
     return true;
   }
   if (name == "pkg-resources") {
@@ -223,7 +251,13 @@ bool Conversion::elsewhere(const SourcePlace& place, const Requirement& requirem
 
 std::optional<Requirement> Conversion::requirement_of(const SourcePlace& place,
                                                       std::string_view text) {
-  const NamedRequirement named = named_requirement(folder_, text);
+  const std::string plain = without_local_variable(text);
+  if (plain != text) {
+    leave_out(place, text,
+              "a variable of the machine names the build: the release itself is asked for, and "
+              "`cuda` says for which CUDA");
+  }
+  const NamedRequirement named = named_requirement(folder_, plain);
   const auto read = parse_requirement(named.text);
   if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
     leave_out(place, text, wrong->message);
@@ -245,6 +279,7 @@ void Conversion::python_package(const SourcePlace& place, std::string_view text)
   if (!requirement || elsewhere(place, *requirement)) return;
   local_version(place, *requirement);
   if (framework_package(place, *requirement)) return;
+  python_of_wheel(place, *requirement);
   if (requirement->normalised_name() == "pytorch") requirement->name = "torch";
   package_item(*requirement);
 }
@@ -275,35 +310,6 @@ void Conversion::env(const SourcePlace& place, std::string_view name, std::strin
   check_count(draft.env.size(), "variables", kMostVariables);
 }
 
-void Conversion::python_version(const SourcePlace& place, std::string_view text) {
-  const std::string release = version_prefix(text, 2);
-  if (release == text && release.find('.') == std::string::npos) return;  // `3`: any
-  if (base_with_python(release).empty()) {
-    leave_out(place, fmt::format("Python {}", text), kNoSuchPython);
-    return;
-  }
-  if (release != text && !text.ends_with(".*")) {
-    leave_out(
-        place, fmt::format("Python {}", text),
-        fmt::format("Python {} is the base's, with the third number that it has there", release));
-  }
-  draft.python = release;
-}
-
-void Conversion::python_range(const SourcePlace& place, std::string_view specifier) {
-  for (const std::string_view python : kPythons) {
-    // Its newest patch release: a range may ask for one (`>=3.11.4`), and the distribution decides
-    // which.
-    if (!version_satisfies(python, specifier) &&
-        !version_satisfies(fmt::format("{}.99", python), specifier)) {
-      continue;
-    }
-    draft.python = python;
-    return;
-  }
-  leave_out(place, fmt::format("Python {}", specifier), kNoSuchPython);
-}
-
 /// Steps start in `workdir`; where they come from, each started in a folder of its own.
 void Conversion::finish_steps() {
   const bool known = !draft.workdir.empty() || is_package_base(draft.base) || draft.base.empty();
@@ -324,6 +330,11 @@ void Conversion::finish_steps() {
 }
 
 void Conversion::finish() {
+  if (draft.python.empty() && draft.base.empty() && of_wheels_.size() == 1) {
+    const auto& [python, place] = *of_wheels_.begin();
+    python_version(place, python);
+    note(place, "Python " + python, "a wheel that is named here is for this one alone");
+  }
   finish_steps();
   std::move(together_.begin(), together_.end(), std::back_inserter(draft.left_out));
   together_.clear();

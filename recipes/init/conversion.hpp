@@ -47,6 +47,7 @@ class Conversion {
   /// `3.11` or `3.11.4`.
   void python_version(const SourcePlace& place, std::string_view text);
   /// `>=3.10,<4`: bookworm's Python where it is allowed, else another release's, Ubuntu's too.
+  /// `||` stands between alternatives.
   void python_range(const SourcePlace& place, std::string_view specifier);
   /// `12`, `12.4`, `12.4.1`, or `cpu`.
   void cuda_release(const SourcePlace& place, std::string_view text);
@@ -91,6 +92,7 @@ class Conversion {
   void choose_python();
   bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
+  void python_of_wheel(const SourcePlace& place, const Requirement& requirement);
   void local_version(const SourcePlace& place, Requirement& requirement);
   bool elsewhere(const SourcePlace& place, const Requirement& requirement);
   std::optional<Requirement> requirement_of(const SourcePlace& place, std::string_view text);
@@ -117,6 +119,7 @@ class Conversion {
   Index cuda_;                                 ///< where `cuda` comes from, and as written
   std::vector<Step> steps_;
   std::set<fs::path> read_;
+  std::map<std::string, SourcePlace> of_wheels_;  ///< Pythons that wheels by address are for
   bool later_wins_ = false;
   std::vector<LeftOut> together_;  ///< texts of the same `why` are joined
 };

@@ -1,5 +1,7 @@
 #include "recipes/init/convert.hpp"
 
+#include <array>
+
 #include "base/error.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
@@ -45,6 +47,22 @@ std::string source_text(const fs::path& path) {
 ConversionSource read_source(const fs::path& path, const Conversion& to) {
   to.check_source(path);
   return {path, path.lexically_normal().string(), source_text(path)};
+}
+
+std::string path_from_recipe(const fs::path& file, std::string_view path, const Conversion& to) {
+  std::error_code unknown;
+  const fs::path recipe =
+      fs::weakly_canonical(to.folder().empty() ? fs::path(".") : to.folder(), unknown);
+  const fs::path project = fs::weakly_canonical(fs::absolute(file, unknown).parent_path(), unknown);
+  const fs::path between = project.lexically_relative(recipe);
+  if (between.empty() || between == "." || fs::path(path).is_absolute()) return std::string(path);
+  return (between / path).lexically_normal().string();
+}
+
+bool comes_in_builds(std::string_view package) {
+  constexpr std::array<std::string_view, 6> kPackages = {"torch", "torchvision", "torchaudio",
+                                                         "jax",   "jaxlib",      "tensorflow"};
+  return is_among(kPackages, normalise_wheel_name(package));
 }
 
 std::string_view format_name(SourceFormat format) {
@@ -109,7 +127,7 @@ void convert_lock(const ConversionSource& source, Conversion& to) {
   const fs::path folder = source.path.parent_path();
   std::error_code unknown;
   if (tool != Tool::uv && !fs::is_regular_file(folder / "pyproject.toml", unknown)) {
-    return convert_pinned_lock(source, {"main", "default"}, to);
+    return convert_pinned_lock(source, {{}, {"main", "default"}}, to);
   }
   install_project({source.shown, 0}, source.shown, {tool, folder}, to);
   if (const auto own = project_name(folder)) to.draft.name = image_name_from(*own);
@@ -119,6 +137,7 @@ void convert_source(SourceFormat format, const ConversionSource& source, Convers
   switch (format) {
     case SourceFormat::requirements:
       if (is_conda_list(source.text)) return convert_conda_list(source.shown, source.text, to);
+      to.draft.wants_python = true;
       return to.requirements(source.path, source.shown, source.text);
     case SourceFormat::conda:
       return convert_conda(source, to);

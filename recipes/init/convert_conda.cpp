@@ -15,6 +15,7 @@ class Conda {
 
   void convert() {
     const YamlNode& root = yaml_.root();
+    if (is_of_mlflow(root)) return mlflow(root);
     if (const YamlNode* name = YamlSource::find(root, "name")) {
       to_.draft.name = image_name_from(name->text);
     }
@@ -23,13 +24,14 @@ class Conda {
           all->items.begin(), all->items.end(),
           [](const YamlNode& one) { return is_of_conda_exports(conda_spec(one.text).name); }));
       for (const YamlNode& item : all->items) dependency(item);
+      packages_.finish();
     } else {
       to_.leave_out({source_.shown, 1}, "dependencies",
                     "there is no such key: is it an environment of conda?");
     }
     if (const YamlNode* variables = YamlSource::find(root, "variables")) {
       for (const YamlMember& one : variables->members) {
-        to_.env(yaml_.place(one.key), one.key.text, one.value.text);
+        conda_variable(yaml_.place(one.key), one.key.text, one.value.text, to_);
       }
     }
     if (const YamlNode* channels = YamlSource::find(root, "channels")) {
@@ -41,6 +43,32 @@ class Conda {
   }
 
  private:
+  /// MLflow's `python_env.yaml` ("MLflow Projects", "Project environments"): `python`, and lists of
+  /// pip's.
+  static bool is_of_mlflow(const YamlNode& root) {
+    const YamlNode* python = YamlSource::find(root, "python");
+    return YamlSource::find(root, "build_dependencies") != nullptr ||
+           (python != nullptr && python->kind == YamlNode::Kind::scalar);
+  }
+
+  void mlflow(const YamlNode& root) {
+    if (const YamlNode* python = YamlSource::find(root, "python")) {
+      to_.python_version(yaml_.place(*python), python->text);
+    }
+    if (const YamlNode* tools = YamlSource::find(root, "build_dependencies")) {
+      for (const YamlNode* one : yaml_.texts(*tools, "build_dependencies")) {
+        to_.leave_out_with_others(yaml_.place(*one), one->text,
+                                  "tools that install: mlenv has its own");
+      }
+    }
+    if (const YamlNode* all = YamlSource::find(root, "dependencies")) {
+      for (const YamlNode* one : yaml_.texts(*all, "dependencies")) {
+        to_.requirement_line(yaml_.place(*one), one->text, source_.path);
+      }
+    }
+    yaml_.leave_out_others(root, {"name", "python", "build_dependencies", "dependencies"});
+  }
+
   void dependency(const YamlNode& item) {
     if (item.kind == YamlNode::Kind::scalar) {
       return packages_.package(yaml_.place(item), item.text);

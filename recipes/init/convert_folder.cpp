@@ -19,12 +19,13 @@ namespace mlenv {
 namespace {
 
 /// The richest first.
-constexpr std::array<std::string_view, 22> kSources = {"Dockerfile",
+constexpr std::array<std::string_view, 23> kSources = {"Dockerfile",
                                                        "Containerfile",
                                                        "environment.yml",
                                                        "environment.yaml",
                                                        "conda.yaml",
                                                        "conda.yml",
+                                                       "python_env.yaml",
                                                        "cog.yaml",
                                                        "pixi.toml",
                                                        "uv.lock",

@@ -1,4 +1,7 @@
 // pixi.toml, and pyproject.toml's `[tool.pixi]` (Pixi's documentation, "The pixi.toml manifest").
+#include <algorithm>
+#include <array>
+
 #include <fmt/core.h>
 
 #include "recipes/init/conda_packages.hpp"
@@ -14,10 +17,54 @@ class Pixi {
   Pixi(const ConversionSource& source, Conversion& to) : source_(source), packages_(to), to_(to) {}
 
   void convert(const TomlValue& root) {
+    const DefaultEnvironment chosen = default_environment(root.find("environments"));
+    if (chosen.itself) feature(root);
     for (const auto& [key, value] : root.members) {
       if (key == "workspace" || key == "project") {
         workspace(value);
-      } else if (key == "dependencies" || key == "host-dependencies") {
+      } else if (key == "feature") {
+        features(value, chosen.features);
+      } else if (key == "environments") {
+        environments(value);
+      } else if (!is_of_feature(key)) {
+        to_.leave_out(place(value), key, "no key of the recipe stands for it");
+      }
+    }
+    packages_.finish();
+  }
+
+ private:
+  /// What the environment that Pixi itself takes is made of.
+  struct DefaultEnvironment {
+    bool itself = true;  ///< what stands outside of features
+    std::vector<std::string> features;
+  };
+
+  static DefaultEnvironment default_environment(const TomlValue* all) {
+    DefaultEnvironment chosen;
+    const TomlValue* one = all == nullptr ? nullptr : all->find("default");
+    if (one == nullptr) return chosen;
+    const TomlValue* features = one->kind == TomlKind::list ? one : one->find("features");
+    if (features != nullptr) {
+      for (const TomlValue& name : features->items) chosen.features.push_back(name.text);
+    }
+    const TomlValue* alone = one->find("no-default-feature");
+    chosen.itself = alone == nullptr || !alone->boolean;
+    return chosen;
+  }
+
+  static bool is_of_feature(std::string_view key) {
+    constexpr std::array<std::string_view, 7> kKeys = {"dependencies",      "host-dependencies",
+                                                       "pypi-dependencies", "system-requirements",
+                                                       "activation",        "target",
+                                                       "pypi-options"};
+    return is_among(kKeys, key);
+  }
+
+  /// `[feature.NAME]`, or the same at the top.
+  void feature(const TomlValue& root) {
+    for (const auto& [key, value] : root.members) {
+      if (key == "dependencies" || key == "host-dependencies") {
         conda(value);
       } else if (key == "pypi-dependencies") {
         pypi(value);
@@ -29,18 +76,30 @@ class Pixi {
         target(value);
       } else if (key == "pypi-options") {
         indexes(value);
-      } else {
-        constexpr std::string_view kFeatures =
-            "not asked for: add with `mlenv add` what the image needs";
-        to_.leave_out(place(value), key,
-                      key == "feature" || key == "environments"
-                          ? kFeatures
-                          : "no key of the recipe stands for it");
       }
     }
   }
 
- private:
+  void features(const TomlValue& all, const std::vector<std::string>& chosen) {
+    for (const auto& [name, value] : all.members) {
+      if (std::find(chosen.begin(), chosen.end(), name) != chosen.end()) {
+        feature(value);
+      } else {
+        to_.leave_out_with_others(place(value), "feature." + name,
+                                  "features that the default environment does not have: add with "
+                                  "`mlenv add` what the image needs");
+      }
+    }
+  }
+
+  void environments(const TomlValue& all) {
+    for (const auto& [name, value] : all.members) {
+      if (name == "default") continue;
+      to_.leave_out_with_others(place(value), "environments." + name,
+                                "one recipe is one environment: this is the default one");
+    }
+  }
+
   SourcePlace place(const TomlValue& value) const { return {source_.shown, value.line}; }
   static std::string text(const TomlValue& table, const char* key) {
     const TomlValue* one = table.find(key);
@@ -52,6 +111,9 @@ class Pixi {
     if (!name.empty()) to_.draft.name = image_name_from(name);
   }
 
+  /// A channel that says for which CUDA its packages are: `nvidia/label/cuda-12.4.0`.
+  static bool is_label(std::string_view channel) { return says(channel, "/label/"); }
+
   void conda(const TomlValue& table) {
     for (const auto& [name, value] : table.members) {
       std::string version = value.kind == TomlKind::text ? value.text : text(value, "version");
@@ -61,7 +123,9 @@ class Pixi {
       }
       if (version == "*") version.clear();
       const std::string build = text(value, "build");
-      std::string spec = name + (version.empty() ? "" : " " + version);
+      const std::string channel = text(value, "channel");
+      std::string spec = is_label(channel) ? channel + "::" + name : name;
+      if (!version.empty()) spec += " " + version;
       if (!build.empty()) spec += fmt::format("[build='{}']", build);
       packages_.package(place(value), spec);
     }
@@ -86,7 +150,7 @@ class Pixi {
           spec += "#subdirectory=" + text(value, "subdirectory");
         }
       } else if (!text(value, "path").empty()) {
-        spec += " @ file:" + text(value, "path");
+        spec += " @ file:" + path_from_recipe(source_.path, text(value, "path"), to_);
       } else if (!text(value, "url").empty()) {
         spec += " @ " + text(value, "url");
       } else if (version != "*") {
@@ -112,7 +176,9 @@ class Pixi {
         to_.leave_out(place(value), "activation." + key, "no key of the recipe stands for it");
         continue;
       }
-      for (const auto& [name, text] : value.members) to_.env(place(text), name, text.text);
+      for (const auto& [name, text] : value.members) {
+        conda_variable(place(text), name, text.text, to_);
+      }
     }
   }
 
@@ -120,8 +186,7 @@ class Pixi {
   void target(const TomlValue& table) {
     for (const auto& [platform, value] : table.members) {
       if (platform != "linux" && platform != "linux-64" && platform != "unix") continue;
-      if (const TomlValue* found = value.find("dependencies")) conda(*found);
-      if (const TomlValue* found = value.find("pypi-dependencies")) pypi(*found);
+      feature(value);
     }
   }
 

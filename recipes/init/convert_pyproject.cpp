@@ -1,79 +1,55 @@
-// pyproject.toml: the standard's own table (PyPA's "pyproject.toml specification") and Poetry's.
+// pyproject.toml (PyPA's "pyproject.toml specification"); Poetry's table is in convert_poetry.cpp.
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <span>
 
 #include <fmt/core.h>
 
-#include "recipes/init/converters.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
+#include "recipes/init/convert_poetry.hpp"
+#include "recipes/marker.hpp"
 #include "recipes/requirement.hpp"
+#include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
 namespace mlenv {
 namespace {
 
-std::vector<int> numbers_of(std::string_view version) {
-  std::vector<int> numbers;
-  while (!version.empty()) {
-    const std::string_view part = version.substr(0, version.find('.'));
-    int number = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (error != std::errc{} || end != part.data() + part.size()) return {};
-    numbers.push_back(number);
-    version.remove_prefix(std::min(part.size() + 1, version.size()));
-  }
-  return numbers;
-}
-
-/// Poetry's `^1.2` and `~1.2` as a range; nullopt for what is neither a number nor PEP 440.
-std::optional<std::string> specifier_of_poetry(std::string_view text) {
-  if (text.empty() || text == "*") return "";
-  if (text.find("||") != std::string_view::npos) return std::nullopt;
-  const bool caret = text.front() == '^';
-  const bool tilde = text.front() == '~' && !text.starts_with("~=");
-  if (!caret && !tilde)
-    return is_digit(text.front()) ? fmt::format("=={}", text) : std::string(text);
-  const std::vector<int> numbers = numbers_of(trim(text.substr(1)));
-  if (numbers.empty() || text.find(',') != std::string_view::npos) return std::nullopt;
-  // The number that goes up: the first that is not 0; for `~` the second.
-  std::size_t up = tilde ? std::min<std::size_t>(1, numbers.size() - 1) : 0;
-  while (caret && up + 1 < numbers.size() && numbers[up] == 0) ++up;
-  std::vector<std::string> next;
-  for (std::size_t i = 0; i < up; ++i) next.push_back(std::to_string(numbers[i]));
-  next.push_back(std::to_string(numbers[up] + 1));
-  return fmt::format(">={},<{}", trim(text.substr(1)), join(next, "."));
-}
-
 class PyprojectConverter {
  public:
-  PyprojectConverter(const ConversionSource& source, Conversion& to)
+  PyprojectConverter(const ConversionSource& source, const ProjectChoice& choice, Conversion& to)
       : source_(source),
+        choice_(choice),
         root_(parse_toml({source.path, source.text, "source-invalid", {}})),
         to_(to) {}
 
   void convert() {
+    to_.draft.wants_python = true;
     const TomlValue* project = table(root_, "project");
     const TomlValue* tool = table(root_, "tool");
-    const TomlValue* poetry = tool == nullptr ? nullptr : table(*tool, "poetry");
-    const TomlValue* uv_tool = tool == nullptr ? nullptr : table(*tool, "uv");
-    if (uv_tool != nullptr) sources_ = table(*uv_tool, "sources");
-    if (project != nullptr) standard(*project);
-    if (poetry != nullptr) read_poetry(*poetry);
-    if (project == nullptr && poetry == nullptr) {
-      leave_out(root_, source_.shown, "it has neither `[project]` nor `[tool.poetry]`");
+    const TomlValue none{};
+    const TomlValue& tools = tool == nullptr ? none : *tool;
+    const TomlValue* uv = table(tools, "uv");
+    poetry_ = table(tools, "poetry");
+    if (uv != nullptr) sources_ = table(*uv, "sources");
+    if (uv != nullptr) indexes_ = uv->find("index");
+    if (project != nullptr) standard(*project, tools);
+    if (poetry_ != nullptr) {
+      const bool beside = project != nullptr && project->find("dependencies") != nullptr;
+      convert_poetry(source_, *poetry_, choice_, beside, to_);
     }
-    groups(root_, "dependency-groups",
-           "not asked for: `requirements: [{file: pyproject.toml, groups: [NAME]}]` takes one");
-    if (const TomlValue* uv = tool == nullptr ? nullptr : table(*tool, "uv")) {
+    if (project == nullptr && poetry_ == nullptr) without_standard(tools);
+    taken_groups();
+    if (uv != nullptr) {
       for (const auto& [key, value] : uv->members) {
         if (key == "sources") continue;
         leave_out(value, "tool.uv." + key, "a setting of uv's: indexes can be named in `sources`");
       }
     }
-    if (table(root_, "build-system") != nullptr) {
+    if (const TomlValue* build = table(root_, "build-system")) {
       leave_out(
-          *table(root_, "build-system"), "build-system",
+          *build, "build-system",
           "the project itself is not installed: copy it with `files`, or run it from its folder");
     }
   }
@@ -94,144 +70,210 @@ class PyprojectConverter {
     for (const auto& [name, value] : found->members) leave_out(value, key + '.' + name, why);
   }
 
-  void standard(const TomlValue& project) {
+  void python(const TomlValue* range) {
+    if (range == nullptr || range->kind != TomlKind::text) return;
+    // What Pixi's table beside it says is more: a version.
+    const std::string& known = to_.draft.python;
+    if (known.empty() || !version_satisfies(known + ".99", range->text)) {
+      to_.python_range(place(*range), range->text);
+    }
+  }
+
+  void standard(const TomlValue& project, const TomlValue& tools) {
     const TomlValue* name = project.find("name");
     if (name != nullptr && name->kind == TomlKind::text)
       to_.draft.name = image_name_from(name->text);
-    const TomlValue* python = project.find("requires-python");
-    if (python != nullptr && python->kind == TomlKind::text)
-      to_.python_range(place(*python), python->text);
-    if (const TomlValue* list = project.find("dependencies")) {
-      for (const TomlValue& item : list->items) {
-        if (item.kind == TomlKind::text) {
-          project_package(item);
-        } else {
-          leave_out(item, "an item of dependencies", "not a text");
-        }
-      }
-    }
-    groups(project, "optional-dependencies",
-           "not asked for: `requirements: [\"pyproject.toml[NAME]\"]` takes one");
+    python(project.find("requires-python"));
+    if (const TomlValue* list = project.find("dependencies")) packages(*list, "dependencies");
+    extras(project);
     for (const std::string key : {"scripts", "gui-scripts", "entry-points"}) {
       groups(project, key, "the project itself is not installed, and so are none of its programs");
     }
     const TomlValue* dynamic = project.find("dynamic");
     if (dynamic == nullptr) return;
     for (const TomlValue& item : dynamic->items) {
-      if (item.text == "dependencies") {
-        leave_out(item, "dynamic: dependencies", "they are known only when the project is built");
+      if (item.text == "dependencies") dynamic_dependencies(item, tools);
+    }
+  }
+
+  void packages(const TomlValue& list, const std::string& key) {
+    for (const TomlValue& item : list.items) {
+      if (item.kind == TomlKind::text) {
+        project_package(item);
+      } else {
+        leave_out(item, "an item of " + key, "not a text");
       }
     }
+  }
+
+  static bool is_chosen(const std::vector<std::string>& chosen, const std::string& name) {
+    return std::any_of(chosen.begin(), chosen.end(), [&](const std::string& one) {
+      return normalise_wheel_name(one) == normalise_wheel_name(name);
+    });
+  }
+
+  void extras(const TomlValue& project) {
+    const TomlValue* all = table(project, "optional-dependencies");
+    if (all == nullptr) return;
+    for (const auto& [name, list] : all->members) {
+      const std::string key = "optional-dependencies." + name;
+      if (is_chosen(choice_.extras, name)) {
+        packages(list, key);
+      } else {
+        leave_out(list, key, "not asked for: `requirements: [\"pyproject.toml[NAME]\"]` takes one");
+      }
+    }
+  }
+
+  void taken_groups() {
+    const TomlValue* all = table(root_, "dependency-groups");
+    if (all == nullptr) return;
+    for (const auto& [name, list] : all->members) {
+      const std::string key = "dependency-groups." + name;
+      if (is_chosen(choice_.groups, name)) {
+        packages(list, key);
+      } else {
+        leave_out(list, key,
+                  "not asked for: `requirements: [{file: pyproject.toml, groups: [NAME]}]` takes "
+                  "one");
+      }
+    }
+  }
+
+  /// Where the build backend reads them (setuptools' documentation, "Dynamic Metadata";
+  /// hatch-requirements-txt's).
+  static const TomlValue* files_of_dynamic(const TomlValue& tools) {
+    const auto at = [](const TomlValue* in, std::initializer_list<const char*> keys) {
+      for (const char* key : keys) in = in == nullptr ? nullptr : in->find(key);
+      return in;
+    };
+    const TomlValue* of_setuptools = at(&tools, {"setuptools", "dynamic", "dependencies", "file"});
+    if (of_setuptools != nullptr) return of_setuptools;
+    return at(&tools, {"hatch", "metadata", "hooks", "requirements_txt", "files"});
+  }
+
+  void dynamic_dependencies(const TomlValue& item, const TomlValue& tools) {
+    const fs::path folder = source_.path.parent_path();
+    std::error_code unknown;
+    if (const TomlValue* files = files_of_dynamic(tools)) {
+      std::vector<std::string> names;
+      if (files->kind == TomlKind::text) names.push_back(files->text);
+      for (const TomlValue& one : files->items) names.push_back(one.text);
+      for (const std::string& name : names) {
+        const fs::path path = folder / name;
+        if (!fs::is_regular_file(path, unknown)) {
+          leave_out(*files, name, "there is no such file here");
+          continue;
+        }
+        to_.requirements(path, path.lexically_normal().string(),
+                         read_small_file(path, size_limit::kConverted));
+      }
+      return;
+    }
+    for (const char* name : {"setup.py", "setup.cfg"}) {
+      if (fs::is_regular_file(folder / name, unknown)) {
+        return convert_setup(read_source(folder / name, to_), to_);
+      }
+    }
+    leave_out(item, "dynamic: dependencies", "they are known only when the project is built");
+  }
+
+  /// Flit's old table; setup.py where the file has settings alone.
+  void without_standard(const TomlValue& tools) {
+    const TomlValue* flit = table(tools, "flit");
+    const TomlValue* metadata = flit == nullptr ? nullptr : table(*flit, "metadata");
+    if (metadata != nullptr) {
+      python(metadata->find("requires-python"));
+      if (const TomlValue* list = metadata->find("requires")) packages(*list, "requires");
+      return;
+    }
+    if (table(tools, "pixi") != nullptr) return;
+    std::error_code unknown;
+    for (const char* name : {"setup.py", "setup.cfg"}) {
+      const fs::path path = source_.path.parent_path() / name;
+      if (fs::is_regular_file(path, unknown)) return convert_setup(read_source(path, to_), to_);
+    }
+    leave_out(root_, source_.shown, "it has neither `[project]` nor `[tool.poetry]`");
   }
 
   /// `[tool.uv.sources]` goes before the indexes.
   void project_package(const TomlValue& item) {
     const auto read = parse_requirement(trim(item.text));
     const auto* one = std::get_if<Requirement>(&read);
-    const TomlValue* source = one == nullptr ? nullptr : source_of(one->normalised_name());
+    const TomlValue* source = one == nullptr ? nullptr : place_of(one->normalised_name());
     if (source == nullptr) return to_.python_package(place(item), item.text);
     const bool plain = source->kind == TomlKind::table && source->find("marker") == nullptr &&
                        source->find("extra") == nullptr && source->find("group") == nullptr;
     Requirement there = *one;
     there.specifier.clear();
-    there.address = plain ? address_of(*source) : std::string{};
+    there.address = plain ? address_in_toml(source_, *source, to_) : std::string{};
     if (!there.address.empty()) return to_.python_package(place(item), there.str());
+    if (index_of_builds(*one, *source)) return to_.python_package(place(item), item.text);
     leave_out(*source, "tool.uv.sources." + one->name,
               "neither one repository nor one path or URL: the package is taken from an index");
     to_.python_package(place(item), item.text);
   }
 
-  const TomlValue* source_of(const std::string& name) const {
-    if (sources_ == nullptr) return nullptr;
-    for (const auto& [key, value] : sources_->members) {
+  /// Whether uv takes it from an index that says for which CUDA its builds are.
+  bool index_of_builds(const Requirement& requirement, const TomlValue& source) {
+    if (indexes_ == nullptr || !comes_in_builds(requirement.name)) return false;
+    const std::span<const TomlValue> entries = source.kind == TomlKind::list
+                                                   ? std::span<const TomlValue>(source.items)
+                                                   : std::span<const TomlValue>(&source, 1);
+    bool found = false;
+    for (const TomlValue& entry : entries) {
+      const std::string name = text_in(entry, "index");
+      const std::string marker = text_in(entry, "marker");
+      const std::string extra = text_in(entry, "extra");
+      if (name.empty() || !text_in(entry, "group").empty()) continue;
+      if (!extra.empty() && !is_chosen(choice_.extras, extra)) continue;
+      if (!marker.empty() && marker_mistake(marker)) continue;
+      if (marker_reach(marker) == MarkerReach::none) continue;
+      for (const TomlValue& index : indexes_->items) {
+        if (text_in(index, "name") != name) continue;
+        to_.python_index(place(index), text_in(index, "url"), false);
+        found = true;
+      }
+    }
+    return found;
+  }
+
+  static std::string text_in(const TomlValue& value, const char* key) {
+    const TomlValue* one = value.find(key);
+    return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
+  }
+
+  /// In uv's table, or in Poetry's, which beside `[project]` says where a package is.
+  const TomlValue* place_of(const std::string& name) const {
+    if (const TomlValue* of_uv = member_named(sources_, name)) return of_uv;
+    const TomlValue* beside = poetry_ == nullptr ? nullptr : table(*poetry_, "dependencies");
+    const TomlValue* of_poetry = member_named(beside, name);
+    return of_poetry != nullptr && !address_in_toml(source_, *of_poetry, to_).empty() ? of_poetry
+                                                                                      : nullptr;
+  }
+
+  static const TomlValue* member_named(const TomlValue* in, const std::string& name) {
+    if (in == nullptr) return nullptr;
+    for (const auto& [key, value] : in->members) {
       if (normalise_wheel_name(key) == normalise_wheel_name(name)) return &value;
     }
     return nullptr;
   }
 
-  void read_poetry(const TomlValue& poetry) {
-    const TomlValue* name = poetry.find("name");
-    if (name != nullptr && name->kind == TomlKind::text)
-      to_.draft.name = image_name_from(name->text);
-    if (const TomlValue* all = table(poetry, "dependencies")) {
-      for (const auto& [package, value] : all->members) dependency(package, value);
-    }
-    groups(poetry, "group", "a group of its own: add with `mlenv add` what the image needs");
-    groups(poetry, "dev-dependencies",
-           "for development: add with `mlenv add` what the image needs");
-    groups(poetry, "extras", "an extra of its own: add with `mlenv add` what the image needs");
-    groups(poetry, "scripts",
-           "the project itself is not installed, and so are none of its programs");
-    if (const TomlValue* sources = poetry.find("source")) {
-      leave_out(*sources, "tool.poetry.source", "indexes can be named in `sources`");
-    }
-  }
-
-  void dependency(const std::string& package, const TomlValue& value) {
-    const std::string address = address_of(value);
-    const TomlValue* version = value.kind == TomlKind::table ? value.find("version") : &value;
-    if (address.empty() && (version == nullptr || version->kind != TomlKind::text)) {
-      return leave_out(value, package, "it says neither a version nor one place");
-    }
-    const std::optional<std::string> specifier =
-        address.empty() ? specifier_of_poetry(version->text) : " @ " + address;
-    if (!specifier) {
-      return leave_out(value, package + " = " + version->text,
-                       "a version that has no words in a recipe");
-    }
-    if (package == "python") return to_.python_range(place(value), *specifier);
-    to_.python_package(place(value), package + extras_of(package, value) + *specifier);
-  }
-
-  /// What a recipe has no word for is told.
-  std::string extras_of(const std::string& package, const TomlValue& value) {
-    if (value.kind != TomlKind::table) return {};
-    constexpr std::array<std::string_view, 10> kSaid = {
-        "version", "extras",       "git",  "branch", "tag",
-        "rev",     "subdirectory", "path", "url",    "develop"};
-    for (const auto& [key, inner] : value.members) {
-      if (std::find(kSaid.begin(), kSaid.end(), key) != kSaid.end()) continue;
-      leave_out(inner, package + '.' + key, "no key of the recipe stands for it");
-    }
-    std::vector<std::string> names;
-    if (const TomlValue* extras = value.find("extras")) {
-      for (const TomlValue& extra : extras->items) names.push_back(extra.text);
-    }
-    return names.empty() ? std::string{} : '[' + join(names, ",") + ']';
-  }
-
-  /// Poetry's words for a repository, path or URL; empty: an index has it.
-  static std::string address_of(const TomlValue& value) {
-    if (value.kind != TomlKind::table) return {};
-    const auto text = [&](const char* key) {
-      const TomlValue* one = value.find(key);
-      return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
-    };
-    std::string address;
-    if (!text("git").empty()) {
-      address = "git+" + text("git");
-      for (const char* key : {"rev", "tag", "branch"}) {
-        if (!text(key).empty()) address += '@' + text(key);
-      }
-    } else if (!text("path").empty()) {
-      address = "file:" + text("path");
-    } else {
-      address = text("url");
-    }
-    if (address.empty() || text("subdirectory").empty()) return address;
-    return address + "#subdirectory=" + text("subdirectory");
-  }
-
   const ConversionSource& source_;
+  const ProjectChoice& choice_;
   TomlValue root_;
   Conversion& to_;
   const TomlValue* sources_ = nullptr;  ///< of uv's
+  const TomlValue* poetry_ = nullptr;
+  const TomlValue* indexes_ = nullptr;  ///< of uv's
 };
 
 }  // namespace
 
-void convert_pyproject(const ConversionSource& source, Conversion& to) {
-  PyprojectConverter(source, to).convert();
+void convert_pyproject(const ConversionSource& source, Conversion& to,
+                       const ProjectChoice& choice) {
+  PyprojectConverter(source, choice, to).convert();
 }
 
 }  // namespace mlenv

@@ -13,6 +13,10 @@ namespace {
 constexpr std::string_view kComputed =
     "the setup file computes it, and no code is run here: write into `packages` what is needed";
 
+constexpr std::string_view kConditional =
+    "added under a condition that only running the setup file decides: write into `packages` what "
+    "the image needs";
+
 void convert_setup_facts(const ConversionSource& source, const SetupFacts& facts, Conversion& to) {
   if (facts.name) to.draft.name = image_name_from(*facts.name);
   if (facts.python) to.python_range({source.shown, facts.line}, *facts.python);
@@ -34,7 +38,10 @@ void convert_setup_facts(const ConversionSource& source, const SetupFacts& facts
     to.leave_out({source.shown, facts.line}, "install_requires", kComputed);
   } else if (facts.computed) {
     to.note({source.shown, facts.line}, "install_requires",
-            fmt::format("taken from the file that it names, `{}`", facts.files.front()));
+            fmt::format("taken from what it names: `{}`", join(facts.files, "`, `")));
+  }
+  for (const auto& [text, line] : facts.conditional) {
+    to.leave_out_with_others({source.shown, line}, text, kConditional);
   }
   for (const auto& [name, line] : facts.extras) {
     to.leave_out_with_others({source.shown, line}, name,
@@ -50,6 +57,7 @@ void convert_setup_facts(const ConversionSource& source, const SetupFacts& facts
 }  // namespace
 
 void convert_setup(const ConversionSource& source, Conversion& to) {
+  to.draft.wants_python = true;
   const bool cfg = source.path.filename() == "setup.cfg";
   const SetupFacts facts = cfg ? read_setup_cfg(source.text) : read_setup_py(source.text);
   const fs::path beside = source.path.parent_path() / (cfg ? "setup.py" : "setup.cfg");

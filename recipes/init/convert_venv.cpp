@@ -58,6 +58,7 @@ class EnvironmentFolder {
         if (name.ends_with(".json"))
           packages.package(place_, name.substr(0, name.size() - 5) + ".conda");
       }
+      packages.finish();
     } else {
       python();
     }

@@ -23,6 +23,19 @@ struct ConversionSource {
 /// text that is no UTF-8, and `absent`, `too-large`.
 ConversionSource read_source(const fs::path& path, const Conversion& to);
 
+/// A path that a project's file names, from that file's folder, as a recipe says it: from its own.
+std::string path_from_recipe(const fs::path& file, std::string_view path, const Conversion& to);
+
+/// Whether a package has builds for each CUDA release, on indexes of their own: where it comes from
+/// says which is meant.
+bool comes_in_builds(std::string_view package);
+
+/// What is asked of a project beside what it needs always.
+struct ProjectChoice {
+  std::vector<std::string> extras{};
+  std::vector<std::string> groups{};
+};
+
 void convert_conda(const ConversionSource& source, Conversion& to);
 /// How a Dockerfile is built, where another file says so.
 struct DockerBuild {
@@ -32,7 +45,8 @@ struct DockerBuild {
 void convert_dockerfile(const ConversionSource& source, Conversion& to,
                         const DockerBuild& build = {});
 void convert_cog(const ConversionSource& source, Conversion& to);
-void convert_pyproject(const ConversionSource& source, Conversion& to);
+void convert_pyproject(const ConversionSource& source, Conversion& to,
+                       const ProjectChoice& choice = {});
 void convert_setup(const ConversionSource& source, Conversion& to);  ///< setup.py, setup.cfg
 void convert_pixi(const ConversionSource& source, Conversion& to);
 void convert_devcontainer(const ConversionSource& source, Conversion& to);

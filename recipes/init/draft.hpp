@@ -62,8 +62,9 @@ struct Draft {
   std::vector<DraftIndex> index;
   std::vector<std::string> indexes;  ///< of Python, the default one first
 
-  std::string source;     ///< what it was converted from; empty: nothing
-  std::string base_note;  ///< sentences for comments above the keys
+  bool wants_python = false;  ///< it is made of a Python project, whatever that needs
+  std::string source;         ///< what it was converted from; empty: nothing
+  std::string base_note;      ///< sentences for comments above the keys
   std::string cuda_note;
   std::vector<LeftOut> left_out;
   std::vector<LeftOut> notes;  ///< carried over, in a way that a person is to look at

@@ -103,15 +103,6 @@ std::string_view python_of_base(std::string_view base) {
   return known == nullptr ? "" : known->python_of(base.substr(base.find(':') + 1));
 }
 
-std::string base_with_python(std::string_view python) {
-  for (const Distribution& one : distributions()) {
-    for (const SuitePython& known : one.pythons) {
-      if (known.minor == python) return fmt::format("{}:{}", one.id, known.suite);
-    }
-  }
-  return {};
-}
-
 void choose_for_host(Draft& draft, const HostFacts& host) {
   if (draft.base.empty() && !draft.python.empty()) {
     const bool fits = python_of_base(host.base) == draft.python;
@@ -127,8 +118,8 @@ void choose_for_host(Draft& draft, const HostFacts& host) {
     draft.base = has_python ? host.base : "debian:bookworm";
     if (has_python && draft.base_note.empty()) draft.base_note = "As on this machine.";
   }
-  const bool wants_python =
-      !draft.framework.empty() || !draft.packages.empty() || !draft.requirements.empty();
+  const bool wants_python = draft.wants_python || !draft.framework.empty() ||
+                            !draft.packages.empty() || !draft.requirements.empty();
   if (draft.python.empty() && wants_python) draft.python = python_of_base(draft.base);
   choose_cuda(draft, host.nvidia_driver);
 }

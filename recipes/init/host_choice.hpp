@@ -20,8 +20,6 @@ std::string base_of_number(std::string_view distribution, std::string_view numbe
 bool is_package_base(std::string_view base);
 /// Python of such a base; empty for one that has none yet, and for images.
 std::string_view python_of_base(std::string_view base);
-/// The other way round, Debian's before Ubuntu's; empty where no release has it.
-std::string base_with_python(std::string_view python);
 
 /// Fills in what the draft leaves open: the base (the host's release where it fits), Python (where
 /// the recipe needs one), and `cuda` for PyTorch, TensorFlow and JAX: the newest major version that

@@ -22,11 +22,19 @@ struct BareAddress {
   std::string_view marker;
 };
 
+/// Where a marker begins behind an address: at a semicolon with a blank on either side, as pip
+/// reads it; the text's size where there is none.
+std::size_t marker_after_address(std::string_view text) {
+  return std::min({text.find(" ;"), text.find("; "), text.find("\t;"), text.size()});
+}
+
 BareAddress bare_address(std::string_view text) {
   BareAddress bare;
-  const std::size_t semicolon = std::min(text.find(" ;"), text.size());
+  const std::size_t semicolon = marker_after_address(text);
   bare.place = trim(text.substr(0, semicolon));
-  if (semicolon < text.size()) bare.marker = trim(text.substr(semicolon + 2));
+  if (semicolon < text.size()) {
+    bare.marker = trim(text.substr(text.find(';', semicolon) + 1));
+  }
   const std::size_t open = bare.place.rfind('[');
   if (bare.place.ends_with(']') && open != std::string_view::npos) {
     bare.extras = bare.place.substr(open);
@@ -69,6 +77,16 @@ std::string name_of_repository(std::string_view url) {
   return is_wheel_name(normalise_wheel_name(name)) ? std::string(name) : std::string();
 }
 
+/// Empty where its files tell none, or cannot be read: what is wrong with them is told where they
+/// are wanted.
+std::string name_in_folder(const fs::path& folder) {
+  try {
+    return project_name(folder).value_or("");
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 bool is_conda_build_path(std::string_view address) {
@@ -97,7 +115,16 @@ NamedRequirement named_requirement(const fs::path& folder, std::string_view text
     named.dropped_path = true;
     return named;
   }
-  if (!is_bare_address(named.text)) return named;
+  if (!is_bare_address(named.text)) {
+    const std::string_view text_of = named.text;
+    const std::size_t semicolon =
+        at == std::string::npos ? text_of.size() : marker_after_address(text_of);
+    // `x @ https://host/x.whl; marker`: PEP 508 wants a blank there.
+    if (semicolon > at && semicolon < text_of.size() && text_of[semicolon] == ';') {
+      named.text.insert(semicolon, " ");
+    }
+    return named;
+  }
   const BareAddress bare = bare_address(named.text);
   std::string place = with_scheme(bare.place);
   std::string extras = extras_of_egg(place);
@@ -111,8 +138,7 @@ NamedRequirement named_requirement(const fs::path& folder, std::string_view text
     name = file->name;
   }
   if (name.empty() && address->kind == AddressKind::path) {
-    name = project_name((folder.empty() ? "." : folder) / address->place / address->subdirectory)
-               .value_or("");
+    name = name_in_folder((folder.empty() ? "." : folder) / address->place / address->subdirectory);
   } else if (name.empty() && address->kind == AddressKind::git) {
     name = name_of_repository(address->place);
     const std::string& below = address->subdirectory;

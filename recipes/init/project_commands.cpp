@@ -176,6 +176,7 @@ class ProjectCommand {
       for (const std::string& word : line.words) {
         if (word != "--all") packages.package(command_.place, word);
       }
+      packages.finish();
       if (files.empty() && line.words.empty()) return done();
       return true;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include <fmt/core.h>
@@ -10,10 +11,13 @@
 #include "base/error.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/init/poetry_versions.hpp"
 #include "recipes/project_name.hpp"
 #include "recipes/project_path.hpp"
 #include "recipes/recipe.hpp"
+#include "recipes/requirement.hpp"
 #include "recipes/requirement_files.hpp"
+#include "recipes/steering.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
@@ -118,11 +122,12 @@ class Installer {
     if (name == "Pipfile") return convert_pipfile(source, to_);
     if (name == "Pipfile.lock") return convert_pipfile_lock(source, to_);
     if (name == "pyproject.toml" || name == "uv.lock") {
-      return convert_pyproject(read_source(found_.parent_path() / "pyproject.toml", to_), to_);
+      return convert_pyproject(read_source(found_.parent_path() / "pyproject.toml", to_), to_,
+                               {install_.extras, install_.groups});
     }
     std::vector<std::string> groups = {"main", "default"};
     groups.insert(groups.end(), install_.groups.begin(), install_.groups.end());
-    convert_pinned_lock(source, groups, to_, install_.extras);
+    convert_pinned_lock(source, {install_.extras, std::move(groups)}, to_);
   }
 
   const TomlValue* at(std::initializer_list<const char*> keys) const {
@@ -169,7 +174,7 @@ class Installer {
 };
 
 /// Of `[[package]]` in a lock: where it is in place of an index.
-std::string pinned_address(const TomlValue& package) {
+std::string pinned_address(const TomlValue& package, const fs::path& file, const Conversion& to) {
   const auto text = [](const TomlValue* table, const char* key) {
     const TomlValue* one = table == nullptr ? nullptr : table->find(key);
     return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
@@ -177,60 +182,67 @@ std::string pinned_address(const TomlValue& package) {
   const TomlValue* source = package.find("source");  // of Poetry
   const std::string type = text(source, "type");
   if (type == "git") {
-    return fmt::format("git+{}@{}", text(source, "url"), text(source, "resolved_reference"));
+    const std::string below = text(source, "subdirectory");
+    return fmt::format("git+{}@{}{}{}", text(source, "url"), text(source, "resolved_reference"),
+                       below.empty() ? "" : "#subdirectory=", below);
   }
-  if (type == "directory" || type == "file") return "file:" + text(source, "url");
+  if (type == "directory" || type == "file") {
+    return "file:" + path_from_recipe(file, text(source, "url"), to);
+  }
   if (type == "url") return text(source, "url");
   if (const std::string git = text(&package, "git"); !git.empty()) {  // of PDM
     return fmt::format("git+{}@{}", git, text(&package, "revision"));
   }
   const std::string path = text(&package, "path");
-  return path.empty() ? text(&package, "url") : "file:" + path;
+  return path.empty() ? text(&package, "url") : "file:" + path_from_recipe(file, path, to);
 }
 
-bool is_of_groups(const TomlValue& package, const std::vector<std::string>& groups) {
+/// What the extras that are asked of a lock of Poetry's bring: their packages, and what these need.
+std::set<std::string> packages_of_extras(const TomlValue& lock,
+                                         const std::vector<std::string>& extras) {
+  std::vector<std::string> open;
+  if (const TomlValue* all = lock.find("extras")) {
+    for (const auto& [name, list] : all->members) {
+      const bool chosen = std::any_of(extras.begin(), extras.end(), [&](const std::string& one) {
+        return normalise_wheel_name(one) == normalise_wheel_name(name);
+      });
+      if (!chosen) continue;
+      for (const TomlValue& one : list.items) open.push_back(package_of_requirement(one.text));
+    }
+  }
+  std::map<std::string, const TomlValue*> needs;
+  if (const TomlValue* packages = lock.find("package")) {
+    for (const TomlValue& one : packages->items) {
+      const TomlValue* name = one.find("name");
+      if (name != nullptr) needs[normalise_wheel_name(name->text)] = one.find("dependencies");
+    }
+  }
+  std::set<std::string> found;
+  while (!open.empty()) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    const auto needed = needs.find(name);
+    if (!found.insert(name).second || needed == needs.end() || needed->second == nullptr) continue;
+    for (const auto& [key, value] : needed->second->members) {
+      open.push_back(normalise_wheel_name(key));
+    }
+  }
+  return found;
+}
+
+bool is_of_groups(const TomlValue& package, const std::vector<std::string>& groups,
+                  const std::set<std::string>& of_extras) {
   const auto wanted = [&](const std::string& one) {
     return std::find(groups.begin(), groups.end(), one) != groups.end();
   };
+  if (const TomlValue* optional = package.find("optional");
+      optional != nullptr && optional->boolean) {
+    return of_extras.contains(normalise_wheel_name(package.find("name")->text));
+  }
   if (const TomlValue* category = package.find("category")) return wanted(category->text);
   const TomlValue* all = package.find("groups");
   return all == nullptr || std::any_of(all->items.begin(), all->items.end(),
                                        [&](const TomlValue& one) { return wanted(one.text); });
-}
-
-bool is_optional(const TomlValue& package) {
-  const TomlValue* optional = package.find("optional");
-  return optional != nullptr && optional->boolean;
-}
-
-/// What extras of the project bring in, by Poetry's lock: the packages that they name, and what
-/// these need.
-std::set<std::string> packages_of_extras(const TomlValue& root,
-                                         const std::vector<std::string>& extras) {
-  std::set<std::string> wanted;
-  const TomlValue* all = root.find("extras");
-  if (all == nullptr || extras.empty()) return wanted;
-  std::vector<std::string> open;
-  for (const auto& [name, packages] : all->members) {
-    const bool asked = std::any_of(extras.begin(), extras.end(), [&](const std::string& one) {
-      return normalise_wheel_name(one) == normalise_wheel_name(name);
-    });
-    for (const TomlValue& one : packages.items) {
-      if (asked) open.push_back(one.text.substr(0, one.text.find_first_of(" [(<>=~!")));
-    }
-  }
-  while (!open.empty()) {
-    const std::string name = normalise_wheel_name(open.back());
-    open.pop_back();
-    if (!wanted.insert(name).second) continue;
-    for (const TomlValue& package : root.find("package")->items) {
-      const TomlValue* own = package.find("name");
-      const TomlValue* needs = package.find("dependencies");
-      if (own == nullptr || needs == nullptr || normalise_wheel_name(own->text) != name) continue;
-      for (const auto& [dependency, bound] : needs->members) open.push_back(dependency);
-    }
-  }
-  return wanted;
 }
 
 }  // namespace
@@ -247,26 +259,25 @@ void install_project(const SourcePlace& place, const std::string& text,
   Installer(place, text, install, to).run();
 }
 
-void convert_pinned_lock(const ConversionSource& source, const std::vector<std::string>& groups,
-                         Conversion& to, const std::vector<std::string>& extras) {
+void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& choice,
+                         Conversion& to) {
+  to.draft.wants_python = true;
   const TomlValue root = parse_toml({source.path, source.text, "source-invalid", {}});
+  const std::set<std::string> of_extras = packages_of_extras(root, choice.extras);
   const TomlValue* packages = root.find("package");
   if (packages == nullptr) {
     return to.leave_out({source.shown, 1}, source.shown, "it holds no `[[package]]`");
   }
-  const std::set<std::string> of_extras = packages_of_extras(root, extras);
   for (const TomlValue& package : packages->items) {
     const TomlValue* name = package.find("name");
     const TomlValue* version = package.find("version");
     if (name == nullptr || version == nullptr) continue;
     const SourcePlace place{source.shown, package.line};
-    const bool wanted = is_optional(package) ? of_extras.contains(normalise_wheel_name(name->text))
-                                             : is_of_groups(package, groups);
-    if (!wanted) {
+    if (!is_of_groups(package, choice.groups, of_extras)) {
       to.leave_out_with_others(place, name->text, "packages of groups that are not asked for");
       continue;
     }
-    const std::string address = pinned_address(package);
+    const std::string address = pinned_address(package, source.path, to);
     std::string text = name->text;
     if (const TomlValue* own = package.find("extras"); own != nullptr && !own->items.empty()) {
       continue;  // PDM has the package itself in an entry of its own
@@ -274,10 +285,9 @@ void convert_pinned_lock(const ConversionSource& source, const std::vector<std::
     text += address.empty() ? "==" + version->text : " @ " + address;
     for (const char* key : {"markers", "marker"}) {
       const TomlValue* marker = package.find(key);
-      // Which extras ask for it is decided.
-      if (marker != nullptr && marker->kind == TomlKind::text && !says(marker->text, "extra ==")) {
-        text += " ; " + marker->text;
-      }
+      if (marker == nullptr || marker->kind != TomlKind::text) continue;
+      // That the extra is asked for is known.
+      if (!says(marker->text, "extra ==")) text += " ; " + marker->text;
     }
     to.python_package(place, text);
   }
@@ -286,7 +296,8 @@ void convert_pinned_lock(const ConversionSource& source, const std::vector<std::
     const TomlValue* range = metadata == nullptr ? nullptr : metadata->find(key);
     if (range != nullptr && range->kind == TomlKind::text && range->text != "*" &&
         to.draft.python.empty() && to.draft.base.empty()) {
-      to.python_range({source.shown, range->line}, range->text);
+      const std::vector<std::string> all = poetry_alternatives(range->text);
+      if (!all.empty()) to.python_range({source.shown, range->line}, join(all, "||"));
     }
   }
 }

@@ -24,9 +24,9 @@ void install_project(const SourcePlace& place, const std::string& text,
 /// A file that `requirements` names as it is: pylock.toml.
 void name_requirements(const ConversionSource& source, Conversion& to);
 
-/// poetry.lock and pdm.lock: every package of the groups and of Poetry's `extras`, in its version.
-void convert_pinned_lock(const ConversionSource& source, const std::vector<std::string>& groups,
-                         Conversion& to, const std::vector<std::string>& extras = {});
+/// poetry.lock and pdm.lock: every package of the groups and extras, in its version.
+void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& choice,
+                         Conversion& to);
 /// Pipfile, and Pipfile.lock: of the latter the versions.
 void convert_pipfile(const ConversionSource& source, Conversion& to);
 void convert_pipfile_lock(const ConversionSource& source, Conversion& to);

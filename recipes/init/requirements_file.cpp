@@ -122,7 +122,8 @@ class RequirementsFile {
       name.resize(2);
       end = 1;
     }
-    const std::string value(end == std::string::npos ? "" : trim(text.substr(end + 1)));
+    std::string value(end == std::string::npos ? "" : trim(text.substr(end + 1)));
+    value.erase(std::min(value.find(" ;"), value.size()));  // a marker, which pip has not here
     if (name == "-r" || name == "--requirement") return include(place, text, value);
     if (name == "-i" || name == "--index-url") return to_.python_index(place, value, true);
     if (name == "--extra-index-url") return to_.python_index(place, value, false);

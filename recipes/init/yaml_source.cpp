@@ -10,7 +10,7 @@ namespace mlenv {
 using Is = YamlNode::Kind;
 
 YamlSource::YamlSource(const ConversionSource& source, Conversion& to)
-    : document_(parse_yaml(source.text)), shown_(source.shown), to_(to) {
+    : document_(parse_foreign_yaml(source.text)), shown_(source.shown), to_(to) {
   Mistakes mistakes(source.path, source.text);
   for (const YamlMistake& mistake : document_.mistakes) {
     mistakes.add(mistake.line, mistake.column, mistake.message);

@@ -130,7 +130,21 @@ struct System {
 constexpr std::array<System, 2> kOtherSystems = {{{"win", "Windows", "sys_platform == 'win32'"},
                                                   {"macosx", "macOS", "sys_platform == 'darwin'"}}};
 
-/// Wheels for another system alone.
+/// Those that the tags are of; empty where one tag is of none.
+std::vector<System> systems_of(const std::vector<std::string>& tags) {
+  std::vector<System> found;
+  for (const System& one : kOtherSystems) {
+    const auto is_its = [&](const std::string& tag) { return tag.starts_with(one.tag); };
+    if (std::any_of(tags.begin(), tags.end(), is_its)) found.push_back(one);
+  }
+  const bool all = std::all_of(tags.begin(), tags.end(), [&](const std::string& tag) {
+    return std::any_of(found.begin(), found.end(),
+                       [&](const System& one) { return tag.starts_with(one.tag); });
+  });
+  return all ? found : std::vector<System>{};
+}
+
+/// Wheels for other systems alone.
 bool explain_system(Conflict& conflict, const Subject& subject) {
   static const std::regex said(
       "Wheels are available for `([^`]+)` \\(v[^)]+\\) on the following platforms?: "
@@ -139,16 +153,16 @@ bool explain_system(Conflict& conflict, const Subject& subject) {
   if (!std::regex_search(conflict.told, found, said)) return false;
   const std::string name = normalise_wheel_name(found[1].str());
   const std::vector<std::string> tags = quoted_words(found[2].str());
-  const auto system =
-      std::find_if(kOtherSystems.begin(), kOtherSystems.end(), [&](const System& one) {
-        return std::all_of(tags.begin(), tags.end(),
-                           [&](const std::string& tag) { return tag.starts_with(one.tag); });
-      });
-  if (system == kOtherSystems.end() || !subject.named.contains(name)) return false;
-  conflict.headline = fmt::format("`{}` is for {} alone", name, system->name);
+  const std::vector<System> systems = systems_of(tags);
+  if (systems.empty() || !subject.named.contains(name)) return false;
+  std::vector<std::string> names;
+  for (const System& one : systems) names.emplace_back(one.name);
+  conflict.headline = fmt::format("`{}` is for {} alone", name, and_joined(names));
   std::erase_if(conflict.facts, [](const std::string& fact) { return says(fact, "matching p"); });
   conflict.facts.push_back(fmt::format("its wheels are for {}", join(tags, ", ")));
-  conflict.hint = fmt::format("leave it out, or write `{} ; {}`", name, system->marker);
+  conflict.hint = fmt::format(
+      "leave it out, or write `{} ; {}`", name,
+      systems.size() > 1 ? std::string_view("sys_platform != 'linux'") : systems.front().marker);
   return true;
 }
 

@@ -31,6 +31,7 @@ struct PylockPackage {
   std::vector<PylockWheel> wheels;
   bool has_source = false;               ///< an sdist, a folder or a version-control address
   std::optional<PylockSource> source{};  ///< the sdist
+  std::optional<std::string> yanked{};   ///< taken back by its makers: why; may be empty
 };
 
 using PylockPackages = std::vector<PylockPackage>;

@@ -101,15 +101,20 @@ Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
   conflict.facts.push_back(
       shown_mistake(recipe.path, recipe.source, recipe.python->line, recipe.python->column,
                     fmt::format("the recipe asks for Python {}", recipe.python->text)));
-  std::string_view fitting;
+  std::string fitting;  // of the recipe's own distribution, else of another
   for (const SuitePython& known : pythons_of(recipe)) {
     conflict.facts.push_back(
         fmt::format("{}:{} has Python {}", recipe.distribution, known.suite, known.minor));
-    if (known.minor == recipe.python->text) fitting = known.suite;
+    if (known.minor == recipe.python->text)
+      fitting = fmt::format("{}:{}", recipe.distribution, known.suite);
+  }
+  if (fitting.empty()) {
+    fitting = base_with_python(recipe.python->text);
+    if (!fitting.empty())
+      conflict.facts.push_back(fmt::format("{} has Python {}", fitting, recipe.python->text));
   }
   conflict.hint = fmt::format("write `python: \"{}\"`", offered);
-  if (!fitting.empty())
-    conflict.hint += fmt::format(", or `base: {}:{}`", recipe.distribution, fitting);
+  if (!fitting.empty()) conflict.hint += fmt::format(", or `base: {}`", fitting);
   conflict.hint += ", or bring a Python along with `sources: {python: {url: …, sha256: …}}`";
   return conflict;
 }
@@ -310,7 +315,10 @@ class Resolver {
     auto found = ask_for_wheels(request);
     if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
     auto& resolution = std::get<WheelResolution>(found);
-    if (options_.note && !resolution.unwanted.empty()) options_.note(unwanted_note(resolution));
+    if (options_.note) {
+      if (!resolution.unwanted.empty()) options_.note(unwanted_note(resolution));
+      for (const std::string& one : resolution.yanked) options_.note(one);
+    }
     for (const LockedWheel& wheel : resolution.wheels) {
       const auto url = resolution.urls.find(wheel.digest.hex());
       if (url == resolution.urls.end()) continue;  // built here

@@ -72,6 +72,11 @@ using PackageAskers = std::map<std::string, std::set<std::string>>;
 PackageAskers ask_askers(const UvQuestion& question, const WheelRequest& request,
                          const fs::path& uv, const fs::path& cache);
 
+/// Puts what uv warns of into the packages of its answer: releases that were yanked, and why.
+void mark_yanked(std::string_view said, std::vector<PylockPackage>& packages);
+/// What uv said, without lines that say nothing of a failure.
+std::string without_uv_warnings(std::string_view said);
+
 /// What uv said when it failed; `own_indexes`: the recipe names the indexes. Throws as `ask_uv`.
 std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said,
                                                       bool own_indexes = false);

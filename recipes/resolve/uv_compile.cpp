@@ -74,9 +74,10 @@ std::vector<std::string> arguments(const UvQuestion& question, const WheelReques
                                    interpreter.string(),
                                    "--no-header",
                                    "--no-progress",
-                                   "--quiet",
                                    "--color",
                                    "never"};
+  // Its warnings tell what was yanked.
+  if (answer != Answer::wheels) argv.emplace_back("--quiet");
   if (answer == Answer::extras) {
     argv.emplace_back("--no-strip-extras");
     argv.emplace_back("--no-annotate");
@@ -209,12 +210,14 @@ UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const f
   const ScratchFolder folder;
   const Captured said = run_uv(question, request, {uv, cache}, Answer::wheels, folder.path());
   if (said.exit.code == 0) {
-    return parse_pylock(read_small_file(folder.path() / "pylock.toml", size_limit::kLock),
-                        folder.path());
+    PylockPackages packages = parse_pylock(
+        read_small_file(folder.path() / "pylock.toml", size_limit::kLock), folder.path());
+    mark_yanked(said.err, packages);
+    return packages;
   }
   const bool own_indexes = request.recipe != nullptr && !request.recipe->sources.pypi.empty();
   return std::visit([](auto&& one) -> UvAnswer { return std::forward<decltype(one)>(one); },
-                    explain_uv_failure(said.err, own_indexes));
+                    explain_uv_failure(without_uv_warnings(said.err), own_indexes));
 }
 
 PackageAskers ask_askers(const UvQuestion& question, const WheelRequest& request,

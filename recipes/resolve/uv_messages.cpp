@@ -233,6 +233,33 @@ Error network_error(std::string_view said, bool own_indexes) {
 
 }  // namespace
 
+void mark_yanked(std::string_view said, std::vector<PylockPackage>& packages) {
+  static const std::regex yanked(
+      "warning: `([A-Za-z0-9._-]+)==([^`]+)` is yanked(?: \\(reason: \"?(.*)\\))?");
+  constexpr std::size_t kLongestReason = 200;
+  for (const std::string_view line : split(said, '\n')) {
+    const std::string text = flattened(line);
+    std::smatch found;
+    if (!std::regex_search(text, found, yanked)) continue;
+    const std::string name = normalise_wheel_name(found[1].str());
+    std::string reason = found[3].str();
+    while (reason.ends_with('"') || reason.ends_with('.')) reason.pop_back();
+    if (reason.size() > kLongestReason) reason = reason.substr(0, kLongestReason) + " …";
+    for (PylockPackage& one : packages) {
+      if (one.name == name && one.version == found[2].str()) one.yanked = reason;
+    }
+  }
+}
+
+std::string without_uv_warnings(std::string_view said) {
+  std::vector<std::string> kept;
+  for (const std::string_view line : split(said, '\n')) {
+    const bool told = line.starts_with("warning: ") || line.starts_with("Resolved ");
+    if (!told) kept.emplace_back(line);
+  }
+  return join(kept, "\n");
+}
+
 std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said, bool own_indexes) {
   const std::string text = without_own_project(flattened(said));
   std::smatch found;

@@ -456,6 +456,17 @@ std::map<std::string, std::string> urls_of(const WheelResolver& resolver,
   return urls;
 }
 
+std::vector<std::string> yanked_notes(const PylockPackages& packages) {
+  std::vector<std::string> notes;
+  for (const PylockPackage& one : packages) {
+    if (!one.yanked) continue;
+    notes.push_back(fmt::format(
+        "`{}` {} was yanked by its makers{}{}: it is locked since its version is asked for",
+        one.name, one.version, one.yanked->empty() ? "" : ", who say: ", *one.yanked));
+  }
+  return notes;
+}
+
 /// What the built ones among the chosen wheels came from.
 void add_sources(const WheelResolver& resolver, WheelResolution& resolution) {
   for (const LockedWheel& wheel : resolution.wheels) {
@@ -495,6 +506,7 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
     add_sources(resolver, resolution);
     resolution.extras = resolver.extras(found);
     resolution.unwanted = resolver.unwanted(found);
+    resolution.yanked = yanked_notes(found);
     auto cuda = locked_cuda(resolution.wheels);
     if (auto* conflict = std::get_if<Conflict>(&cuda)) return std::move(*conflict);
     resolution.cuda = std::get<std::optional<LockedCuda>>(std::move(cuda));

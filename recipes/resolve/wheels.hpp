@@ -54,6 +54,7 @@ struct WheelResolution {
   AskedExtras extras{};
   /// Under `cuda: cpu`: packages of NVIDIA's that came along, and who asks for them.
   std::map<std::string, std::set<std::string>> unwanted{};
+  std::vector<std::string> yanked{};  ///< a sentence for each release that was yanked
 };
 
 /// Of its `unwanted`, a sentence: who brings them, and the ways out.

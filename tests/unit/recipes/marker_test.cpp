@@ -58,5 +58,14 @@ TEST(Marker, KnowsTheExtrasThatAreAsked) {
   EXPECT_FALSE(holds("'test' in dependency_groups"));
 }
 
+TEST(Marker, ReachesAllImagesOrNone) {
+  EXPECT_EQ(marker_reach(""), MarkerReach::all);
+  EXPECT_EQ(marker_reach("sys_platform == 'linux'"), MarkerReach::all);
+  EXPECT_EQ(marker_reach("sys_platform == 'darwin'"), MarkerReach::none);
+  EXPECT_EQ(marker_reach("platform_machine == 'x86_64'"), MarkerReach::some);
+  EXPECT_EQ(marker_reach("extra == 'gpu'"), MarkerReach::none);
+  EXPECT_EQ(marker_reach("extra == 'gpu'", {"gpu"}), MarkerReach::all);
+}
+
 }  // namespace
 }  // namespace mlenv

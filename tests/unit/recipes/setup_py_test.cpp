@@ -39,6 +39,30 @@ TEST(SetupPy, WhatItsCodeComputesIsTold) {
   EXPECT_FALSE(read_setup_py("def setup(name='x'): pass").calls_setup);
 }
 
+TEST(SetupPy, WhatIsPlainOfASumIsTaken) {
+  const SetupFacts facts = read_setup_py(
+      "reqs: list[str] = []\nif linux:\n    reqs.append('triton==2')\nreqs += ['six']\n"
+      "reqs.extend(['idna'])\nsetup(name='x', install_requires=reqs + [str(r) for r in\n"
+      "    parse(open('requirements.txt'))])\n");
+  ASSERT_TRUE(facts.requires_);
+  EXPECT_EQ(facts.requires_->items, (Strings{"six", "idna"}));
+  EXPECT_TRUE(facts.computed);
+  EXPECT_EQ(facts.files, Strings{"requirements.txt"});
+  ASSERT_EQ(facts.conditional.size(), 1U);
+  EXPECT_EQ(facts.conditional.front(), (std::pair<std::string, int>{"triton==2", 3}));
+}
+
+TEST(SetupPy, AFunctionReadsTheFileThatItIsGiven) {
+  const SetupFacts facts = read_setup_py(
+      "def parse(path):\n    return open(path).read()\n\nsetup(\n"
+      "    install_requires=parse('requirements/base.txt'),\n"
+      "    extras_require={'dev': parse('requirements/dev.txt')})\n");
+  EXPECT_EQ(facts.files, Strings{"requirements/base.txt"});
+  EXPECT_EQ(facts.extras.count("dev"), 1U);
+  const SetupFacts keys = read_setup_py("e = {}\ne['gg'] = ['x']\nsetup(extras_require=e)\n");
+  EXPECT_EQ(keys.extras.count("gg"), 1U);
+}
+
 TEST(SetupPy, DamagedTextEnds) {
   for (const char* text :
        {"setup(", "setup(name=", "'", "\"\"\"", "a = a\nsetup(name=a)",
@@ -59,6 +83,8 @@ TEST(SetupCfg, ItsOptionsAreRead) {
   EXPECT_EQ(facts.extras.count("dev"), 1U);
   EXPECT_EQ(read_setup_cfg("[options]\ninstall_requires = file: requirements.txt\n").files,
             Strings{"requirements.txt"});
+  EXPECT_EQ(read_setup_cfg("[options]\ninstall_requires = file: a.txt, b.txt\n").files,
+            (Strings{"a.txt", "b.txt"}));
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ TEST(CondaNames, PythonPackagesAreCalledAsPyPiDoes) {
       {"opencv", "opencv-python-headless"},
       {"pandas", "pandas"},
       {"azure-ai-ml", "azure-ai-ml"},
-      {"dgl-cuda11.3", "dgl"}};
+      {"snakemake-minimal", "snakemake"},
+      {"gudhi", "gudhi"}};
   for (const auto& [conda, pypi] : expected) {
     EXPECT_EQ(conda_name(conda).kind, CondaKind::python) << conda;
     EXPECT_EQ(conda_name(conda).name, pypi) << conda;
@@ -99,6 +100,21 @@ TEST(CondaList, IsToldByItsLines) {
   EXPECT_EQ(to.draft.packages, (Strings{"numpy==1.26.4", "timm==0.9"}));
   ASSERT_EQ(to.draft.left_out.size(), 2U);
   EXPECT_EQ(to.draft.left_out[1].text, "tk, zlib");
+}
+
+TEST(CondaNames, ProgramsAreDebians) {
+  EXPECT_EQ(conda_name("hmmer").name, "hmmer");
+  EXPECT_EQ(conda_name("kalign2").name, "kalign");
+  EXPECT_EQ(conda_name("blast").name, "ncbi-blast+");
+  EXPECT_EQ(conda_name("colmap").kind, CondaKind::system);
+  EXPECT_TRUE(conda_name("libspatialindex").brought_along);
+  EXPECT_EQ(conda_name("nb_conda_kernels").kind, CondaKind::needless);
+}
+
+TEST(CondaNames, FoldersOfAnEnvironmentAreSeen) {
+  EXPECT_TRUE(names_conda_folder("$CONDA_PREFIX/lib"));
+  EXPECT_TRUE(names_conda_folder("/x:${PIXI_PROJECT_ROOT}"));
+  EXPECT_FALSE(names_conda_folder("$HOME/lib"));
 }
 
 }  // namespace

@@ -276,5 +276,113 @@ TEST_F(ConvertSourcesTest, DamagedFilesOfAllKindsMakeRecipesOrMistakes) {
   }
 }
 
+TEST_F(ConvertSourcesTest, PoetryTakesWhatIsAskedForAlone) {
+  put("pyproject.toml",
+      "[tool.poetry]\nname = \"x\"\n[tool.poetry.dependencies]\npython = \"~2.7 || ^3.9\"\n"
+      "six = \"^1.16\"\npeft = {version = \"^0.10\", optional = true}\n"
+      "idna = [{version = \"^3\", python = \"~3.9\"}, {version = \"^2\", platform = \"win32\"}]\n"
+      "torch = [{version = \"^2.3\", markers = \"extra != 'cuda'\"},"
+      " {version = \"^2.1\", markers = \"extra == 'cuda'\"}]\n"
+      "[tool.poetry.extras]\npeft = [\"peft\"]\n[tool.poetry.group.main.dependencies]\n"
+      "tqdm = \"^4 || ^6\"\n");
+  const Draft draft = of("pyproject.toml");
+  EXPECT_EQ(draft.python, "3.11");
+  EXPECT_EQ(draft.framework, "pytorch>=2.3,<3");
+  EXPECT_EQ(draft.packages,
+            (Strings{"idna>=3,<4 ; python_version >= \"3.9\" and python_version < \"3.10\"",
+                     "six>=1.16,<2", "tqdm>=6,<7"}));
+}
+
+TEST_F(ConvertSourcesTest, DynamicDependenciesAreReadWhereTheBuildReadsThem) {
+  put("requirements/base.txt", "six\n");
+  put("pyproject.toml",
+      "[project]\nname = \"x\"\ndynamic = [\"dependencies\"]\n"
+      "[tool.setuptools.dynamic]\ndependencies = {file = [\"requirements/base.txt\"]}\n");
+  EXPECT_EQ(of("pyproject.toml").packages, Strings{"six"});
+  put("pyproject.toml", "[project]\nname = \"x\"\ndynamic = [\"dependencies\"]\n");
+  put("setup.py", "from setuptools import setup\nsetup(install_requires=['idna'])\n");
+  EXPECT_EQ(of("pyproject.toml").packages, Strings{"idna"});
+  put("pyproject.toml", "[tool.black]\nline-length = 100\n");
+  EXPECT_EQ(of("pyproject.toml").packages, Strings{"idna"});
+}
+
+TEST_F(ConvertSourcesTest, PathsAreThoseOfTheFileThatNamesThem) {
+  put("server/Pipfile",
+      "[packages]\nown = {path = \".\"}\nnear = {path = \"../near\", subdirectory = \"py\"}\n"
+      "win = {version = \"*\", sys_platform = \"== 'win32'\"}\n");
+  const Draft draft = of("server/Pipfile");
+  EXPECT_EQ(draft.packages, (Strings{"near @ file:./near#subdirectory=py", "own @ ./server"}));
+  EXPECT_EQ(told(draft), Strings{"win ; sys_platform == 'win32'"});
+}
+
+TEST_F(ConvertSourcesTest, LocksOfPoetryGiveTheExtrasThatAreAskedFor) {
+  put("poetry.lock",
+      "[[package]]\nname = \"six\"\nversion = \"1.16.0\"\noptional = false\n"
+      "[metadata]\npython-versions = \">=3.8,<3.9.7 || >3.9.7,<4.0\"\n");
+  const Draft draft = of("poetry.lock");
+  EXPECT_EQ(draft.packages, Strings{"six==1.16.0"});
+  EXPECT_EQ(draft.python, "3.11");
+}
+
+TEST_F(ConvertSourcesTest, PixisDefaultEnvironmentIsTaken) {
+  put("pixi.toml",
+      "[workspace]\nname = \"x\"\n[dependencies]\npython = \"3.11.*\"\nsetuptools = \"<75\"\n"
+      "[activation.env]\nA = \"1\"\nB = \"$CONDA_PREFIX/lib\"\n"
+      "[feature.gpu.dependencies]\npytorch-gpu = \"*\"\ncupy = \"*\"\n"
+      "[feature.gpu.system-requirements]\ncuda = \"11.8\"\n[feature.cpu.dependencies]\n"
+      "onnxruntime = \"*\"\n[environments]\ndefault = {features = [\"gpu\"]}\ncpu = [\"cpu\"]\n");
+  const Draft draft = of("pixi.toml");
+  EXPECT_EQ(draft.framework, "pytorch");
+  EXPECT_EQ(draft.cuda, "11");
+  EXPECT_EQ(draft.packages, (Strings{"setuptools<75", "cupy-cuda11x"}));
+  EXPECT_EQ(draft.env, (std::vector<std::pair<std::string, std::string>>{{"A", "1"}}));
+  EXPECT_EQ(told(draft), (Strings{"B=$CONDA_PREFIX/lib", "environments.cpu", "feature.cpu"}));
+}
+
+TEST_F(ConvertSourcesTest, CondasOfOtherTools) {
+  put("python_env.yaml",
+      "python: \"3.9\"\nbuild_dependencies:\n- pip==22\ndependencies:\n- six\n- -r more.txt\n");
+  put("more.txt", "idna\n");
+  const Draft mlflow = of("python_env.yaml");
+  EXPECT_EQ(mlflow.python, "3.9");
+  EXPECT_EQ(mlflow.packages, (Strings{"six", "idna"}));
+  put("environment.yml",
+      "channels: !!python/tuple\n- x\ndependencies:\n- python=3.8|3.9\n- dgl-cuda11.1\n"
+      "- setuptools=59.5.0\n- napari[all]\n");
+  const Draft conda = of("environment.yml");
+  EXPECT_EQ(conda.python, "3.9");
+  EXPECT_EQ(conda.cuda, "11");
+  EXPECT_EQ(conda.packages, (Strings{"dgl", "setuptools==59.5.0.*", "napari[all]"}));
+  EXPECT_EQ(told(conda), (Strings{"channels: [x]", "dgl-cuda11.1"}));
+}
+
+TEST_F(ConvertSourcesTest, AProjectThatNeedsNothingGetsAPython) {
+  put("setup.py", "setup(name='x', install_requires=[])\n");
+  Draft draft = of("setup.py");
+  choose_for_host(draft, {"debian:bookworm", ""});
+  EXPECT_EQ(draft.python, "3.11");
+}
+
+TEST_F(ConvertSourcesTest, WheelsByAddressSayWhatTheyAreFor) {
+  put("requirements.txt",
+      "https://h.example/a_b-1-cp310-cp310-win_amd64.whl; platform_system == \"Windows\"\n"
+      "https://h.example/a_b-1-cp310-cp310-linux_x86_64.whl; platform_system == \"Linux\"\n"
+      "c@https://h.example/c-1-cp39-cp39-win_amd64.whl\n"
+      "torch==2.6.0+cu124; sys_platform == \"linux\"\ntorch; sys_platform == \"darwin\"\n"
+      "six==1.16+${TAG}\n");
+  const Draft draft = of("requirements.txt");
+  EXPECT_EQ(draft.python, "3.10");
+  EXPECT_EQ(draft.framework, "pytorch==2.6.0");
+  EXPECT_EQ(draft.packages, (Strings{"a_b @ https://h.example/a_b-1-cp310-cp310-linux_x86_64.whl ; "
+                                     "platform_system == \"Linux\"",
+                                     "six==1.16"}));
+}
+
+TEST_F(ConvertSourcesTest, ABrokenProjectBesideItStopsNoList) {
+  put("pyproject.toml", "[project\n");
+  put("requirements.txt", "six\n-e .\n./\n");
+  EXPECT_EQ(of("requirements.txt").packages, Strings{"six"});
+}
+
 }  // namespace
 }  // namespace mlenv

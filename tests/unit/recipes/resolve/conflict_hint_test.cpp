@@ -95,5 +95,32 @@ TEST(ConflictHint, NobodyIsToldOfDemandsThatTheyDidNotWrite) {
   EXPECT_EQ(conflict.facts.back(), "`cuda: \"13.0\"` asks for nvidia-cuda-runtime-cu12<0");
 }
 
+TEST(ConflictHint, APackageForTwoOtherSystems) {
+  const Conflict conflict = explained_as(
+      "packages: [python-magic-bin]\n",
+      "  cause: Because all versions of python-magic-bin have no wheels with a matching platform "
+      "tag (e.g., `manylinux_2_36_x86_64`) and you require python-magic-bin, we can conclude that "
+      "your requirements are unsatisfiable.\n\nhint: Wheels are available for `python-magic-bin` "
+      "(v0.4.14) on the following platforms: `macosx_10_6_intel`, `win32`, `win_amd64`\n");
+  EXPECT_EQ(conflict.headline, "`python-magic-bin` is for Windows and macOS alone");
+  EXPECT_EQ(conflict.hint, "leave it out, or write `python-magic-bin ; sys_platform != 'linux'`");
+}
+
+TEST(UvMessages, YankedReleasesAreMarked) {
+  std::vector<PylockPackage> packages(2);
+  packages[0].name = "attrs";
+  packages[0].version = "21.1.0";
+  packages[1].name = "my-tool";
+  packages[1].version = "1";
+  const std::string said =
+      "Resolved 2 packages in 5ms\n"
+      "warning: `attrs==21.1.0` is yanked (reason: \"Not importable.\")\n"
+      "warning: `my-tool==1` is yanked\n";
+  mark_yanked(said, packages);
+  EXPECT_EQ(packages[0].yanked, "Not importable");
+  EXPECT_EQ(packages[1].yanked, "");
+  EXPECT_EQ(without_uv_warnings(said + "error: no\n  cause: so"), "error: no\n  cause: so");
+}
+
 }  // namespace
 }  // namespace mlenv
