@@ -9,6 +9,7 @@
 
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "base/tree_walk.hpp"
 #include "recipes/init/conda_packages.hpp"
 #include "recipes/init/convert_folder.hpp"
 #include "recipes/init/json_source.hpp"
@@ -170,23 +171,21 @@ void convert_environment_folder(const fs::path& folder, const std::string& shown
 
 std::vector<PythonPrefix> python_prefixes(const fs::path& root) {
   std::vector<PythonPrefix> all;
-  std::error_code unknown;
-  for (const auto& entry : fs::recursive_directory_iterator(root, unknown)) {
-    if (!entry.is_directory(unknown)) continue;
-    const fs::path& folder = entry.path();
-    const bool environment = is_environment_folder(folder);
+  const auto look = [&](const TreeEntry& entry) {
+    if (!S_ISDIR(entry.status.st_mode)) return true;
+    const fs::path folder = root / entry.path;
     const std::vector<fs::path> packages = package_folders(folder / "lib");
-    if (!environment && packages.empty()) continue;
-    PythonPrefix one{folder.lexically_relative(root)};
+    if (!is_environment_folder(folder) && packages.empty()) return true;
+    PythonPrefix one{entry.path};
     for (const fs::path& place : packages) {
       for (const fs::path& record : sorted_entries(place)) {
         if (record.extension() == ".dist-info") ++one.packages;
       }
     }
     all.push_back(std::move(one));
-  }
-  std::sort(all.begin(), all.end(),
-            [](const auto& a, const auto& b) { return a.prefix < b.prefix; });
+    return true;
+  };
+  walk_tree(root, {.visit = look, .sorted = true});
   return all;
 }
 

@@ -49,33 +49,34 @@ class PatientSource final : public Source {
 };
 
 /// What of a container's files is looked at, and how much of each.
-struct Wanted {
+struct WantedRecord {
   bool content = false;  ///< else its name alone
   std::uint64_t limit = size_limit::kPyproject;
 };
 
-std::optional<Wanted> wanted(const std::string& path) {
+std::optional<WantedRecord> wanted_record(const std::string& path) {
   constexpr std::array<std::string_view, 2> kReleases = {"etc/os-release", "usr/lib/os-release"};
-  if (std::find(kReleases.begin(), kReleases.end(), path) != kReleases.end()) return Wanted{true};
+  if (std::find(kReleases.begin(), kReleases.end(), path) != kReleases.end())
+    return WantedRecord{true};
   if (path == "var/lib/dpkg/status" || path == "var/lib/apt/extended_states") {
-    return Wanted{true, 64 * size_limit::kMiB};
+    return WantedRecord{true, 64 * size_limit::kMiB};
   }
   const fs::path place(path);
   const std::string name = place.filename().string();
-  if (name == "pyvenv.cfg") return Wanted{true};
+  if (name == "pyvenv.cfg") return WantedRecord{true};
   const fs::path above = place.parent_path();
   if (above.filename() == "conda-meta") {
-    return name.ends_with(".json") ? std::optional(Wanted{}) : std::nullopt;
+    return name.ends_with(".json") ? std::optional(WantedRecord{}) : std::nullopt;
   }
   const auto holds_packages = [](const fs::path& folder) {
     return folder.filename() == "site-packages" || folder.filename() == "dist-packages";
   };
   if (above.extension() == ".dist-info" && holds_packages(above.parent_path())) {
-    if (name == "INSTALLER" || name == "direct_url.json") return Wanted{true};
-    if (name == "METADATA") return Wanted{};  // that it is installed
+    if (name == "INSTALLER" || name == "direct_url.json") return WantedRecord{true};
+    if (name == "METADATA") return WantedRecord{};  // that it is installed
   }
   if (holds_packages(above) && (name.ends_with(".egg-link") || name.starts_with("__editable__"))) {
-    return Wanted{};
+    return WantedRecord{};
   }
   return std::nullopt;
 }
@@ -99,7 +100,7 @@ void keep_records(Source& archive, const fs::path& folder) {
   std::uint64_t bytes = 0;
   read_tar(archive, [&](const TarEntry& entry, Source& data) {
     if (entry.type != TarEntry::Type::file || entry.path.size() > kLongestPath) return;
-    const std::optional<Wanted> what = wanted(entry.path);
+    const std::optional<WantedRecord> what = wanted_record(entry.path);
     if (!what) return;
     const std::string text = what->content ? content_of(data, what->limit, entry.path) : "";
     bytes += text.size();
