@@ -34,15 +34,16 @@ const TomlValue* table_in(const TomlValue& in, const std::string& key) {
 
 class PoetryTable {
  public:
-  PoetryTable(const ConversionSource& source, const ProjectChoice& choice, Conversion& to)
-      : source_(source), choice_(choice), to_(to) {}
+  PoetryTable(const ConversionSource& source, const ProjectChoice& choice,
+              const std::set<std::string>& standard, Conversion& to)
+      : source_(source), choice_(choice), standard_(standard), to_(to) {}
 
-  void convert(const TomlValue& poetry, bool beside_standard) {
+  void convert(const TomlValue& poetry) {
     const std::string name = toml_text_of(poetry, "name");
     if (!name.empty()) to_.draft.name = image_name_from(name);
     if (const TomlValue* extras = table_in(poetry, "extras")) read_extras(*extras);
     const TomlValue* all = table_in(poetry, "dependencies");
-    if (all != nullptr && !beside_standard) dependencies(*all);
+    if (all != nullptr) dependencies(*all);
     if (const TomlValue* groups = table_in(poetry, "group")) read_groups(*groups);
     left("dev-dependencies", poetry, "for development: add with `mlenv add` what the image needs");
     left("scripts", poetry, "the project itself is not installed, and so are none of its programs");
@@ -103,6 +104,7 @@ class PoetryTable {
 
   void dependencies(const TomlValue& all) {
     for (const auto& [package, value] : all.members) {
+      if (standard_.contains(normalise_wheel_name(package))) continue;
       if (value.kind != TomlKind::list) {
         dependency(package, value);
         continue;
@@ -202,6 +204,7 @@ class PoetryTable {
 
   const ConversionSource& source_;
   const ProjectChoice& choice_;
+  const std::set<std::string>& standard_;
   Conversion& to_;
   std::set<std::string> wanted_;  ///< optional ones that a chosen extra names
   std::set<std::string> told_;
@@ -211,8 +214,9 @@ class PoetryTable {
 }  // namespace
 
 void convert_poetry(const ConversionSource& source, const TomlValue& poetry,
-                    const ProjectChoice& choice, bool beside_standard, Conversion& to) {
-  PoetryTable(source, choice, to).convert(poetry, beside_standard);
+                    const ProjectChoice& choice, const std::set<std::string>& standard,
+                    Conversion& to) {
+  PoetryTable(source, choice, standard, to).convert(poetry);
 }
 
 std::string address_in_toml(const ConversionSource& source, const TomlValue& value,

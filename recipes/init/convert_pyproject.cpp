@@ -1,5 +1,6 @@
 // pyproject.toml (PyPA's "pyproject.toml specification"); Poetry's table is in convert_poetry.cpp.
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include <fmt/core.h>
@@ -36,8 +37,7 @@ class PyprojectConverter {
     if (uv != nullptr) indexes_ = uv->find("index");
     if (project != nullptr) standard(*project, tools);
     if (poetry_ != nullptr) {
-      const bool beside = project != nullptr && project->find("dependencies") != nullptr;
-      convert_poetry(source_, *poetry_, choice_, beside, to_);
+      convert_poetry(source_, *poetry_, choice_, standard_, to_);
     }
     if (project == nullptr && poetry_ == nullptr) without_standard(tools);
     taken_groups();
@@ -200,6 +200,7 @@ class PyprojectConverter {
   void project_package(const TomlValue& item) {
     const auto read = parse_requirement(trim(item.text));
     const auto* one = std::get_if<Requirement>(&read);
+    if (one != nullptr) standard_.insert(one->normalised_name());
     const TomlValue* source = one == nullptr ? nullptr : place_of(one->normalised_name());
     if (source == nullptr) return to_.python_package(place(item), item.text);
     const bool plain = source->kind == TomlKind::table && source->find("marker") == nullptr &&
@@ -266,6 +267,7 @@ class PyprojectConverter {
   Conversion& to_;
   const TomlValue* sources_ = nullptr;  ///< of uv's
   const TomlValue* poetry_ = nullptr;
+  std::set<std::string> standard_;      ///< packages that `[project]` asks for
   const TomlValue* indexes_ = nullptr;  ///< of uv's
 };
 
