@@ -8,17 +8,17 @@
 namespace mlenv {
 namespace {
 
-std::string status_of(const std::string& name, const std::string& fields = {}) {
+std::string dpkg_stanza(const std::string& name, const std::string& fields = {}) {
   return "Package: " + name + "\nStatus: install ok installed\n" + fields + "\n";
 }
 
 TEST(AskedForPackages, AreRootsThatNobodyElseBrings) {
-  const std::string status = status_of("bash", "Essential: yes\nDepends: libtinfo6\n") +
-                             status_of("libtinfo6") + status_of("tzdata", "Priority: required\n") +
-                             status_of("git", "Depends: libc6, perl (>= 5) | other\n") +
-                             status_of("perl") + status_of("libc6") +
-                             status_of("libnone", "Recommends: git-man\n") + status_of("git-man") +
-                             "Package: gone\nStatus: deinstall ok config-files\n\n";
+  const std::string status =
+      dpkg_stanza("bash", "Essential: yes\nDepends: libtinfo6\n") + dpkg_stanza("libtinfo6") +
+      dpkg_stanza("tzdata", "Priority: required\n") +
+      dpkg_stanza("git", "Depends: libc6, perl (>= 5) | other\n") + dpkg_stanza("perl") +
+      dpkg_stanza("libc6") + dpkg_stanza("libnone", "Recommends: git-man\n") +
+      dpkg_stanza("git-man") + "Package: gone\nStatus: deinstall ok config-files\n\n";
   EXPECT_EQ(asked_for_packages(status, ""), (Strings{"git", "libnone"}));
   EXPECT_EQ(asked_for_packages(status, "Package: libnone\nAuto-Installed: 1\n"),
             (Strings{"git", "git-man"}));
@@ -28,13 +28,14 @@ TEST(AskedForPackages, AreRootsThatNobodyElseBrings) {
 }
 
 TEST(AskedForPackages, OfTwoThatNeedEachOtherOneStays) {
-  EXPECT_EQ(asked_for_packages(status_of("a", "Depends: b\n") + status_of("b", "Depends: a\n"), ""),
-            Strings{"a"});
+  EXPECT_EQ(
+      asked_for_packages(dpkg_stanza("a", "Depends: b\n") + dpkg_stanza("b", "Depends: a\n"), ""),
+      Strings{"a"});
 }
 
 TEST(AskedForPackages, HaveABound) {
   std::string status;
-  for (int i = 0; i < 20'001; ++i) status += status_of("p" + std::to_string(i));
+  for (int i = 0; i < 20'001; ++i) status += dpkg_stanza("p" + std::to_string(i));
   EXPECT_THROW(asked_for_packages(status, ""), Error);
 }
 
@@ -64,8 +65,8 @@ class ContainerTest : public ::testing::Test {
 TEST_F(ContainerTest, IsReadByItsRecords) {
   add("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n");
   add("var/lib/dpkg/status",
-      status_of("ffmpeg") +
-          status_of("libcudnn8", "Maintainer: cudatools <cudatools@nvidia.com>\n"));
+      dpkg_stanza("ffmpeg") +
+          dpkg_stanza("libcudnn8", "Maintainer: cudatools <cudatools@nvidia.com>\n"));
   add("opt/venv/pyvenv.cfg", "version = 3.11.2\n");
   add("opt/venv/lib/python3.11/site-packages/numpy-1.26.4.dist-info/METADATA");
   add("usr/local/lib/python3.11/dist-packages/other-1.0.dist-info/METADATA");
