@@ -73,7 +73,7 @@ class Reader {
   ElfFile file();
 
  private:
-  std::optional<Dynamic> dynamic(const Segment& segment);
+  std::optional<Dynamic> dynamic(const ElfSegment& segment);
   void take_dynamic(const Dynamic& dynamic, ElfFile& out);
   void take_needs(const Dynamic& dynamic, ElfFile& out);
   void take_versions(const Dynamic& dynamic, ElfFile& out);
@@ -82,12 +82,12 @@ class Reader {
 
   FileBytes& bytes_;
   const ElfLayout& layout_;
-  std::vector<Segment> segments_;
+  std::vector<ElfSegment> segments_;
   std::optional<std::uint64_t> strings_;
 };
 
 std::optional<std::uint64_t> Reader::offset_of(std::uint64_t address) const {
-  for (const Segment& one : segments_) {
+  for (const ElfSegment& one : segments_) {
     if (one.type != PT_LOAD || address < one.address) continue;
     if (address - one.address < one.file_bytes) return one.offset + (address - one.address);
   }
@@ -99,7 +99,7 @@ std::string Reader::text(std::uint64_t at) const {
   return elf_string(bytes_, *strings_ + at);
 }
 
-std::optional<Dynamic> Reader::dynamic(const Segment& segment) {
+std::optional<Dynamic> Reader::dynamic(const ElfSegment& segment) {
   const std::size_t half = layout_.is_64() ? 8 : 4;
   const auto table =
       layout_.record(bytes_, {segment.offset, std::min(segment.file_bytes, kMostTable)});
@@ -168,7 +168,7 @@ ElfFile Reader::file() {
   out.machine = layout_.machine();
   out.bits = layout_.is_64() ? 64 : 32;
   out.is_little_endian = layout_.is_little();
-  for (const Segment& segment : segments_) {
+  for (const ElfSegment& segment : segments_) {
     if (segment.type == PT_INTERP) out.interpreter = elf_string(bytes_, segment.offset);
     if (segment.type == PT_DYNAMIC && !out.is_dynamic) {
       if (const auto found = dynamic(segment)) {
@@ -221,7 +221,7 @@ std::vector<ByteRange> elf_tables(ByteView head) {
   const auto layout = ElfLayout::read(bytes);
   if (!layout) return {};
   std::vector<ByteRange> ranges = {layout->segment_table(), layout->section_table()};
-  for (const Segment& segment : layout->segments(bytes)) {
+  for (const ElfSegment& segment : layout->segments(bytes)) {
     const bool is_read =
         segment.type == PT_INTERP || segment.type == PT_DYNAMIC || segment.type == PT_NOTE;
     if (is_read) ranges.push_back({segment.offset, std::min(segment.file_bytes, kMostTable)});

@@ -76,8 +76,8 @@ std::optional<ElfLayout> ElfLayout::read(FileBytes& bytes) {
   return layout;
 }
 
-std::vector<Segment> ElfLayout::segments(FileBytes& bytes) const {
-  std::vector<Segment> found;
+std::vector<ElfSegment> ElfLayout::segments(FileBytes& bytes) const {
+  std::vector<ElfSegment> found;
   const std::size_t least = is_64_ ? 56 : 32;
   if (segment_bytes_ < least) return found;
   const auto table = record(bytes, segments_);

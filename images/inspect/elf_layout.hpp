@@ -21,7 +21,7 @@ class ElfRecord {
   bool little_;
 };
 
-struct Segment {
+struct ElfSegment {
   std::uint64_t type = 0;
   std::uint64_t offset = 0;
   std::uint64_t address = 0;
@@ -47,7 +47,7 @@ class ElfLayout {
   const ByteRange& segment_table() const { return segments_; }
   const ByteRange& section_table() const { return sections_; }
 
-  std::vector<Segment> segments(FileBytes& bytes) const;
+  std::vector<ElfSegment> segments(FileBytes& bytes) const;
   /// nullopt: it has none, or they are not at hand.
   std::optional<std::vector<Section>> sections(FileBytes& bytes) const;
   /// With names.

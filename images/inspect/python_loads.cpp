@@ -226,6 +226,7 @@ class ModuleReader {
 
   void take_call(const std::vector<Token>& line, std::size_t call) {
     std::size_t end = call + 2;
+    if (end >= line.size()) return;  // the file ends there
     const std::size_t most = std::min(line.size(), end + kLongestCall);
     for (int depth = 1; end < most && depth > 0; ++end) {
       if (line[end].kind != Token::Kind::sign) continue;

@@ -260,7 +260,7 @@ TEST(Verdict, RulesAreNamedOnce) {
     EXPECT_FALSE(rule.title.empty() || rule.source.empty()) << rule.id;
     ids.push_back(rule.id);
   }
-  EXPECT_EQ(ids.size(), 42U);
+  EXPECT_EQ(ids.size(), 43U);
   EXPECT_EQ(find_rule("no-such-rule"), nullptr);
 }
 
