@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "recipes/distribution.hpp"
+
 #include "recipes/recipe.hpp"
 
 namespace mlenv {
