@@ -228,8 +228,8 @@ class Converter {
   const BuildCommands& commands_;
   const FindFile& file_;
   Conversion& to_;
-  BuildMemory own_memory_;
-  BuildMemory& memory_;
+  CommandMemory own_memory_;
+  CommandMemory& memory_;
   std::string folder_;    ///< where the next command starts
   bool piped_ = false;    ///< into a shell, from what is not needed
   bool foreign_ = false;  ///< an archive was added

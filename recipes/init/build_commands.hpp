@@ -14,7 +14,7 @@
 namespace mlenv {
 
 /// What the commands of one build leave for those after them.
-struct BuildMemory {
+struct CommandMemory {
   std::vector<Clone> clones{};
   std::vector<std::string> homes{};  ///< folders of users that are not made
 };
@@ -26,9 +26,9 @@ struct BuildCommands {
   DockerVariables arguments;  ///< of them those that steps do not have by themselves
   std::string folder;         ///< where they start; empty: where steps start
   std::vector<std::string> secrets;
-  std::string obstacle;           ///< why they can be no step; empty: they can
-  BuildMemory* memory = nullptr;  ///< of the whole build; null: of these commands alone
-  bool bash = false;              ///< `SHELL` says that bash reads them
+  std::string obstacle;             ///< why they can be no step; empty: they can
+  CommandMemory* memory = nullptr;  ///< of the whole build; null: of these commands alone
+  bool bash = false;                ///< `SHELL` says that bash reads them
 };
 
 void convert_commands(const BuildCommands& commands, const FindFile& file, Conversion& to);

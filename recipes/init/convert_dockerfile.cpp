@@ -301,7 +301,7 @@ class DockerConversion {
   std::string workdir_ = "/";
   DockerInstruction command_;
   DockerInstruction entrypoint_;
-  BuildMemory memory_;
+  CommandMemory memory_;
   bool bash_ = false;
   bool other_ = false;                ///< a stage is read that is not in the image
   std::set<std::size_t> taken_;       ///< stages

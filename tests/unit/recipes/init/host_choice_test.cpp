@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "recipes/distribution.hpp"
-
 #include "recipes/recipe.hpp"
 
 namespace mlenv {
