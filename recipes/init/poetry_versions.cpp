@@ -47,7 +47,13 @@ std::optional<std::string> poetry_condition(std::string_view text) {
   const std::string_view sign = text.substr(0, start);
   const std::string_view version = text.substr(start);
   if (version == "*") return "";
-  if (version.empty() || !is_alphanumeric(version.front())) return std::nullopt;
+  const auto is_of_version = [](char c) {
+    return is_alphanumeric(c) || std::string_view(".+*!-_").find(c) != std::string_view::npos;
+  };
+  if (version.empty() || !is_digit(version.front()) ||
+      !std::all_of(version.begin(), version.end(), is_of_version)) {
+    return std::nullopt;
+  }
   if (sign.empty() || sign == "=") return fmt::format("=={}", version);
   if (sign != "^" && sign != "~") return std::string(text);
   std::string_view lower = version;

@@ -258,7 +258,8 @@ TEST_F(ConvertTest, FrameworksAreFoundByTheirPackages) {
         Case{"tensorflow[and-cuda]", "tensorflow", "12"},
         Case{"tensorflow_cpu", "tensorflow", "cpu"},
         Case{"tensorflow-gpu==2.11", "tensorflow==2.11", "11"},
-        Case{"torch ; sys_platform == 'linux'", "", ""}, Case{"numpy", "", ""}}) {
+        Case{"torch ; sys_platform == 'linux'", "pytorch", ""},
+        Case{"torch ; platform_machine == 'x86_64'", "", ""}, Case{"numpy", "", ""}}) {
     put("requirements.txt", one.requirement);
     const Draft draft = converted("requirements.txt");
     EXPECT_EQ(draft.framework, one.framework) << one.requirement;
