@@ -78,7 +78,7 @@ TEST_F(ContainerTest, IsReadByItsRecords) {
   from.command = {"python3", "serve.py", "--port", "8000"};
   from.mounts = {"/data"};
   const Draft draft = convert_container(from, "");
-  EXPECT_EQ(draft.name, "my-lab");
+  EXPECT_EQ(draft.name, "my_lab");
   EXPECT_EQ(draft.base, "debian:bookworm");
   EXPECT_EQ(draft.python, "3.11");
   EXPECT_EQ(draft.packages, Strings{"numpy==1.26.4"});

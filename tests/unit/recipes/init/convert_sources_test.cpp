@@ -190,7 +190,9 @@ TEST_F(ConvertSourcesTest, LinkedFoldersOutOfTheFolderAreNotRead) {
                                folder_.path() / "own/lib/python3.11");
   const Draft draft = of("own");
   EXPECT_EQ(draft.packages, Strings{});
-  EXPECT_EQ(told(draft).size(), 1U);
+  EXPECT_TRUE(std::any_of(draft.left_out.begin(), draft.left_out.end(), [](const LeftOut& one) {
+    return one.why.find("leads out") != std::string::npos;
+  }));
   put("inner/requirements.txt", "six\n");
   fs::create_directory_symlink("inner", folder_.path() / "to-inner");
   EXPECT_EQ(of("to-inner").packages, Strings{"six"});
