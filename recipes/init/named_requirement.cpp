@@ -43,6 +43,14 @@ BareAddress bare_address(std::string_view text) {
   return bare;
 }
 
+/// `x @ https://host/x.whl; marker`, whose `@` is at `at`: PEP 508 wants a blank there.
+void set_marker_apart(std::string& text, std::size_t at) {
+  const std::size_t semicolon = marker_after_address(text);
+  if (semicolon > at && semicolon < text.size() && text[semicolon] == ';') {
+    text.insert(semicolon, " ");
+  }
+}
+
 /// `git+git@host:team/x.git` as `git+ssh://git@host/team/x.git`.
 std::string with_scheme(std::string_view place) {
   constexpr std::string_view kGitPlus = "git+";
@@ -116,13 +124,7 @@ NamedRequirement named_requirement(const fs::path& folder, std::string_view text
     return named;
   }
   if (!is_bare_address(named.text)) {
-    const std::string_view text_of = named.text;
-    const std::size_t semicolon =
-        at == std::string::npos ? text_of.size() : marker_after_address(text_of);
-    // `x @ https://host/x.whl; marker`: PEP 508 wants a blank there.
-    if (semicolon > at && semicolon < text_of.size() && text_of[semicolon] == ';') {
-      named.text.insert(semicolon, " ");
-    }
+    if (at != std::string::npos) set_marker_apart(named.text, at);
     return named;
   }
   const BareAddress bare = bare_address(named.text);

@@ -245,6 +245,29 @@ bool is_of_groups(const TomlValue& package, const std::vector<std::string>& grou
                                        [&](const TomlValue& one) { return wanted(one.text); });
 }
 
+/// ` ; marker`. That the extra is asked for is known.
+std::string pinned_marker(const TomlValue& package) {
+  std::string text;
+  for (const char* key : {"markers", "marker"}) {
+    const TomlValue* marker = package.find(key);
+    if (marker == nullptr || marker->kind != TomlKind::text) continue;
+    if (!says(marker->text, "extra ==")) text += " ; " + marker->text;
+  }
+  return text;
+}
+
+void python_of_lock(const ConversionSource& source, const TomlValue& root, Conversion& to) {
+  const TomlValue* metadata = root.find("metadata");
+  if (metadata == nullptr) return;
+  for (const char* key : {"python-versions", "requires_python"}) {
+    const TomlValue* range = metadata->find(key);
+    const bool told = range != nullptr && range->kind == TomlKind::text && range->text != "*";
+    if (!told || !to.draft.python.empty() || !to.draft.base.empty()) continue;
+    const std::vector<std::string> all = poetry_alternatives(range->text);
+    if (!all.empty()) to.python_range({source.shown, range->line}, join(all, "||"));
+  }
+}
+
 }  // namespace
 
 void name_requirements(const ConversionSource& source, Conversion& to) {
@@ -277,29 +300,15 @@ void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& ch
       to.leave_out_with_others(place, name->text, "packages of groups that are not asked for");
       continue;
     }
+    // PDM has a package with extras in an entry of its own, beside the package itself.
+    const TomlValue* own = package.find("extras");
+    if (own != nullptr && !own->items.empty()) continue;
     const std::string address = pinned_address(package, source.path, to);
-    std::string text = name->text;
-    if (const TomlValue* own = package.find("extras"); own != nullptr && !own->items.empty()) {
-      continue;  // PDM has the package itself in an entry of its own
-    }
-    text += address.empty() ? "==" + version->text : " @ " + address;
-    for (const char* key : {"markers", "marker"}) {
-      const TomlValue* marker = package.find(key);
-      if (marker == nullptr || marker->kind != TomlKind::text) continue;
-      // That the extra is asked for is known.
-      if (!says(marker->text, "extra ==")) text += " ; " + marker->text;
-    }
-    to.python_package(place, text);
+    to.python_package(place, name->text +
+                                 (address.empty() ? "==" + version->text : " @ " + address) +
+                                 pinned_marker(package));
   }
-  const TomlValue* metadata = root.find("metadata");
-  for (const char* key : {"python-versions", "requires_python"}) {
-    const TomlValue* range = metadata == nullptr ? nullptr : metadata->find(key);
-    if (range != nullptr && range->kind == TomlKind::text && range->text != "*" &&
-        to.draft.python.empty() && to.draft.base.empty()) {
-      const std::vector<std::string> all = poetry_alternatives(range->text);
-      if (!all.empty()) to.python_range({source.shown, range->line}, join(all, "||"));
-    }
-  }
+  python_of_lock(source, root, to);
 }
 
 }  // namespace mlenv
