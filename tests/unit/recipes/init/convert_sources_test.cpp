@@ -1,4 +1,5 @@
 // Projects' files of other kinds, folders, environments.
+#include <algorithm>
 #include <map>
 #include <random>
 
