@@ -186,29 +186,45 @@ class Converter {
 
   /// All of them or none: half of what belongs together would fail, or do something else.
   void step(const std::vector<ShellCommand>& rest) {
-    bool possible = commands_.obstacle.empty();
-    for (const ShellCommand& one : rest) possible = possible && step_obstacle(one).empty();
-    if (!possible) {
-      for (const ShellCommand& one : rest) {
-        const std::string_view why = step_obstacle(one);
-        leave_out(one.text, !why.empty()                 ? why
-                            : commands_.obstacle.empty() ? "it belongs to what cannot be taken over"
-                                                         : commands_.obstacle);
-      }
-      return;
-    }
+    const bool possible = commands_.obstacle.empty() &&
+                          std::all_of(rest.begin(), rest.end(),
+                                      [&](const auto& one) { return step_obstacle(one).empty(); });
+    if (!possible) return leave_out_all(rest);
     Conversion::Step made{commands_.folder, {}};
     std::string text;
     for (const ShellCommand& one : rest) {
-      const std::vector<std::string> words = program_words(one);
-      const bool node = !words.empty() && (words.front() == "npm" || words.front() == "npx");
-      const auto& system = to_.draft.system;
-      if (node && std::find(system.begin(), system.end(), "nodejs") != system.end()) {
-        to_.system_package(commands_.place, "npm");  // Debian has it apart
-      }
+      bring_npm(one);
       text += (text.empty() ? "" : "\n") + without_sudo(one.text);
       made.step.network = made.step.network || fetches(program_words(one));
     }
+    text = with_surroundings(std::move(text));
+    if (has_control(text, "\t\n")) return leave_out(commands_.text, "control characters are in it");
+    made.step.command = std::move(text);
+    made.step.secrets = commands_.secrets;
+    to_.add_step(std::move(made));
+  }
+
+  void leave_out_all(const std::vector<ShellCommand>& rest) {
+    for (const ShellCommand& one : rest) {
+      const std::string_view why = step_obstacle(one);
+      leave_out(one.text, !why.empty()                 ? why
+                          : commands_.obstacle.empty() ? "it belongs to what cannot be taken over"
+                                                       : commands_.obstacle);
+    }
+  }
+
+  /// Debian has it apart from Node.js.
+  void bring_npm(const ShellCommand& one) {
+    const std::vector<std::string> words = program_words(one);
+    const bool node = !words.empty() && (words.front() == "npm" || words.front() == "npx");
+    const auto& system = to_.draft.system;
+    if (node && std::find(system.begin(), system.end(), "nodejs") != system.end()) {
+      to_.system_package(commands_.place, "npm");
+    }
+  }
+
+  /// With the folders and variables that the commands count on.
+  std::string with_surroundings(std::string text) const {
     for (const std::string& home : memory_.homes) {
       if (says(text, home)) text.insert(0, fmt::format("mkdir -p {}\n", shell_quoted(home)));
     }
@@ -216,13 +232,7 @@ class Converter {
       if (names_variable(text, name))
         text.insert(0, fmt::format("{}={}\n", name, shell_quoted(value)));
     }
-    if (commands_.bash) {
-      text = "bash -euo pipefail -c " + shell_quoted(text);
-    }
-    if (has_control(text, "\t\n")) return leave_out(commands_.text, "control characters are in it");
-    made.step.command = std::move(text);
-    made.step.secrets = commands_.secrets;
-    to_.add_step(std::move(made));
+    return commands_.bash ? "bash -euo pipefail -c " + shell_quoted(text) : text;
   }
 
   const BuildCommands& commands_;

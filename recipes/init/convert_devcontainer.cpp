@@ -45,35 +45,48 @@ class Devcontainer {
 
   void convert(const nlohmann::json& root) {
     for (const auto& [key, value] : root.items()) {
-      if (key == "name" && value.is_string()) {
-        to_.draft.name = image_name_from(value.get<std::string>());
-      } else if (key == "image" && value.is_string()) {
-        convert_base_image(place_, value.get<std::string>(), to_);
-      } else if (key == "containerEnv" || key == "remoteEnv") {
-        environment(value);
-      } else if (key == "build" && value.is_object()) {
-        std::string name = json_text(value, "dockerfile");
-        if (name.empty()) name = json_text(value, "dockerFile");
-        if (!name.empty()) dockerfile(name, value);
-      } else if (key == "dockerFile" && value.is_string()) {
-        dockerfile(value.get<std::string>(), root);
-      } else if (key == "features" && value.is_object()) {
-        features(value);
-      } else if (key == "dockerComposeFile") {
-        compose(value, json_text(root, "service"));
-      } else if (key == "context" || key == "args" || key == "service") {
-        continue;  // of the Dockerfile, of Compose's
-      } else if (key == "postCreateCommand" || key == "onCreateCommand" ||
-                 key == "updateContentCommand") {
-        command(value);
-      } else {
-        to_.leave_out_with_others(place_, key,
-                                  "settings of editors and runs, which no key stands for");
-      }
+      if (of_image(key, value, root) || of_container(key, value)) continue;
+      to_.leave_out_with_others(place_, key,
+                                "settings of editors and runs, which no key stands for");
     }
   }
 
  private:
+  /// False for another key.
+  bool of_image(const std::string& key, const nlohmann::json& value, const nlohmann::json& root) {
+    if (key == "image" && value.is_string()) {
+      convert_base_image(place_, value.get<std::string>(), to_);
+    } else if (key == "build" && value.is_object()) {
+      std::string name = json_text(value, "dockerfile");
+      if (name.empty()) name = json_text(value, "dockerFile");
+      if (!name.empty()) dockerfile(name, value);
+    } else if (key == "dockerFile" && value.is_string()) {
+      dockerfile(value.get<std::string>(), root);
+    } else if (key == "dockerComposeFile") {
+      compose(value, json_text(root, "service"));
+    } else {  // of the Dockerfile, of Compose's
+      return key == "context" || key == "args" || key == "service";
+    }
+    return true;
+  }
+
+  /// False for another key.
+  bool of_container(const std::string& key, const nlohmann::json& value) {
+    if (key == "name" && value.is_string()) {
+      to_.draft.name = image_name_from(value.get<std::string>());
+    } else if (key == "containerEnv" || key == "remoteEnv") {
+      environment(value);
+    } else if (key == "features" && value.is_object()) {
+      features(value);
+    } else if (key == "postCreateCommand" || key == "onCreateCommand" ||
+               key == "updateContentCommand") {
+      command(value);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
   void environment(const nlohmann::json& variables) {
     if (!variables.is_object()) return;
     for (const auto& [name, value] : variables.items()) {

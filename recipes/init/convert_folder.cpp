@@ -162,7 +162,9 @@ void debian_packages(const fs::path& path, Conversion& to) {
 
 bool is_space_readme(const std::string& text) { return !space_of(text).sdk.empty(); }
 
-std::optional<fs::path> richest_source(const fs::path& folder) {
+namespace {
+
+std::optional<fs::path> known_source(const fs::path& folder) {
   for (const char* below : {"", ".binder", "binder"}) {
     if (leads_out(folder / below, folder)) continue;
     for (const std::string_view name : kSources) {
@@ -170,10 +172,11 @@ std::optional<fs::path> richest_source(const fs::path& folder) {
       if (is_file_in(folder / below, name) && tells_of_packages(path)) return path;
     }
   }
-  if (is_file_in(folder, kReadme) && !leads_out(folder / kReadme, folder) &&
-      is_space_readme(text_of(folder / kReadme))) {
-    return folder / kReadme;
-  }
+  return std::nullopt;
+}
+
+/// Of Binder, where nothing names packages of Python.
+std::optional<fs::path> binder_source(const fs::path& folder) {
   for (const char* below : {".binder", "binder"}) {
     for (const char* name : {"apt.txt", "postBuild"}) {
       if (is_file_in(folder / below, name) && !leads_out(folder / below, folder)) {
@@ -181,21 +184,35 @@ std::optional<fs::path> richest_source(const fs::path& folder) {
       }
     }
   }
-  // Files of one kind whose names are the author's: environment-gpu.yml, requirements_gpu.txt.
+  return std::nullopt;
+}
+
+bool has_name_of_a_source(const std::string& name) {
+  const bool conda = name.starts_with("env") && (name.ends_with(".yml") || name.ends_with(".yaml"));
+  const bool list = name.starts_with("requirements") && name.ends_with(".txt");
+  return conda || list || name.starts_with("Dockerfile.") || name.ends_with(".ipynb");
+}
+
+/// The only file whose name is the author's: environment-gpu.yml, requirements_gpu.txt.
+std::optional<fs::path> only_source(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code unknown;
   for (const auto& entry : fs::directory_iterator(folder, unknown)) {
-    const std::string name = entry.path().filename().string();
-    const bool conda =
-        name.starts_with("env") && (name.ends_with(".yml") || name.ends_with(".yaml"));
-    const bool list = name.starts_with("requirements") && name.ends_with(".txt");
-    if (conda || list || name.starts_with("Dockerfile.") || name.ends_with(".ipynb")) {
-      found.push_back(entry.path());
-    }
+    if (has_name_of_a_source(entry.path().filename().string())) found.push_back(entry.path());
   }
-  std::sort(found.begin(), found.end());
-  if (found.size() == 1) return found.front();
-  return std::nullopt;
+  return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<fs::path> richest_source(const fs::path& folder) {
+  if (auto known = known_source(folder)) return known;
+  if (is_file_in(folder, kReadme) && !leads_out(folder / kReadme, folder) &&
+      is_space_readme(text_of(folder / kReadme))) {
+    return folder / kReadme;
+  }
+  if (auto binder = binder_source(folder)) return binder;
+  return only_source(folder);
 }
 
 void convert_beside(const fs::path& source, Conversion& to) {

@@ -52,19 +52,21 @@ class Splitter {
     if (c == ' ' || c == '\t' || c == '\r') return end_word();
     if (c == '#' && !in_word_) return comment();
     if (c == '\n' || c == ';') return separator(1, true);
+    sign(c);
+  }
+
+  bool comes(std::string_view sign) const { return text_.substr(at_).starts_with(sign); }
+
+  void sign(char c) {
     // `pip install numpy>=1.2`: what is meant is the bound.
-    const bool bound = in_word_ && text_.substr(at_).starts_with(">=") && !all_digits(word_);
-    if (bound) {
+    if (in_word_ && comes(">=") && !all_digits(word_)) {
       put(c);
       return put_next();
     }
-    if (text_.substr(at_).starts_with("<(")) return substitution();
-    if (c == '>' || c == '<' || text_.substr(at_).starts_with("&>")) return redirection();
-    if (c == '&') {
-      const bool both = text_.substr(at_).starts_with("&&");
-      return separator(both ? 2 : 1, both);
-    }
-    if (c == '|') return separator(text_.substr(at_).starts_with("||") ? 2 : 1, false);
+    if (comes("<(")) return substitution();
+    if (c == '>' || c == '<' || comes("&>")) return redirection();
+    if (c == '&') return comes("&&") ? separator(2, true) : separator(1, false);
+    if (c == '|') return separator(comes("||") ? 2 : 1, false);
     if (c == '(' && command_.words.empty() && !in_word_) return group();
     if (c == '(' || c == ')') command_.simple = false;
     put(c);
