@@ -156,6 +156,20 @@ class LoadedBySources {
   std::set<std::string> with_modules_;
 };
 
+/// Of one that is missing twice, it is optional where both say so.
+void add_loaded(std::vector<MissingLibrary> loaded, std::vector<MissingLibrary>& missing) {
+  for (MissingLibrary& one : loaded) {
+    const auto linked = std::find_if(missing.begin(), missing.end(), [&](const auto& other) {
+      return other.library == one.library;
+    });
+    if (linked == missing.end()) {
+      missing.push_back(std::move(one));
+    } else {
+      linked->optional = linked->optional && one.optional;
+    }
+  }
+}
+
 }  // namespace
 
 void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::string& library_path,
@@ -185,16 +199,7 @@ void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::strin
     missing.push_back({name, who.first, who.files, is_from_driver(name),
                        lying_elsewhere(tree, machine, name), !at_start.contains(name)});
   }
-  for (MissingLibrary& one : missing_loaded_libraries(tree)) {
-    const auto linked = std::find_if(missing.begin(), missing.end(), [&](const auto& other) {
-      return other.library == one.library;
-    });
-    if (linked == missing.end()) {
-      missing.push_back(std::move(one));
-    } else {
-      linked->optional = linked->optional && one.optional;
-    }
-  }
+  add_loaded(missing_loaded_libraries(tree), missing);
   std::sort(missing.begin(), missing.end(),
             [](const auto& a, const auto& b) { return a.library < b.library; });
   std::vector<MissingVersion> lacking;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -120,29 +121,42 @@ bool is_binding(std::string_view package, const LoadedName& library) {
           to_lower(package).find(to_lower(library.stem)) != std::string::npos);
 }
 
+/// What a load means where none of its names is in the image.
+struct LackedLoad {
+  std::string soname;
+  bool wanted = false;
+};
+
+/// nullopt: one of them is there, or it is a driver's, NVIDIA's or of no known package.
+std::optional<LackedLoad> lacked(const LibraryNames& there, std::string_view path,
+                                 const LibraryLoad& load) {
+  const LoadedName* known = nullptr;
+  std::string_view soname;
+  for (const std::string& name : load.names) {
+    if (there.hold(name)) return std::nullopt;
+    if (known == nullptr) known = known_library(name);
+    if (soname.empty() && is_full_soname(name)) soname = name;
+  }
+  if (known != nullptr) soname = known->soname;
+  if (soname.empty() || is_from_driver(soname) || is_nvidia_library(soname)) return std::nullopt;
+  const bool bound = known != nullptr && is_binding(package_of_module(path), *known);
+  if (!load.at_import && known == nullptr) return std::nullopt;
+  return LackedLoad{std::string(soname), load.at_import || bound};
+}
+
 }  // namespace
 
 std::vector<MissingLibrary> missing_loaded_libraries(const ImageTree& tree) {
   const LibraryNames there{tree};
   std::map<std::string, MissingLibrary> missing;
   const auto take = [&](const std::string& path, const LibraryLoad& load) {
-    const LoadedName* known = nullptr;
-    std::string_view soname;
-    for (const std::string& name : load.names) {
-      if (there.hold(name)) return;
-      if (known == nullptr) known = known_library(name);
-      if (soname.empty() && is_full_soname(name)) soname = name;
-    }
-    if (known != nullptr) soname = known->soname;
-    if (soname.empty() || is_from_driver(soname) || is_nvidia_library(soname)) return;
-    const bool wanted =
-        load.at_import || (known != nullptr && is_binding(package_of_module(path), *known));
-    if (!wanted && known == nullptr) return;
-    const auto [at, is_new] = missing.try_emplace(std::string(soname));
+    const std::optional<LackedLoad> lack = lacked(there, path, load);
+    if (!lack) return;
+    const auto [at, is_new] = missing.try_emplace(lack->soname);
     MissingLibrary& one = at->second;
-    if (is_new) one = {std::string(soname), "/" + path, 0, false, {}, true};
-    if (wanted && one.optional) one.needed_by = "/" + path;
-    one.optional = one.optional && !wanted;
+    if (is_new) one = {lack->soname, "/" + path, 0, false, {}, true};
+    if (lack->wanted && one.optional) one.needed_by = "/" + path;
+    one.optional = one.optional && !lack->wanted;
     ++one.files;
   };
   for (const auto& [path, node] : tree.nodes()) {

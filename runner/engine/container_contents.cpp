@@ -146,6 +146,10 @@ std::vector<std::string> texts(const json& list) {
   return all;
 }
 
+bool is_of_every_container(std::string_view name) {
+  return name == "HOME" || name == "HOSTNAME" || name == "TERM" || name == "container";
+}
+
 void read_variables(const json& own, const json& of_image, ContainerContents& contents) {
   const std::vector<std::string> built = texts(member(of_image, "Env"));
   const std::set<std::string> known(built.begin(), built.end());
@@ -154,13 +158,12 @@ void read_variables(const json& own, const json& of_image, ContainerContents& co
     if (equal == std::string::npos) continue;
     const std::string name = variable.substr(0, equal);
     const std::string value = variable.substr(equal + 1);
+    const bool secret = is_secret_name(name) || without_logins(value) != value;
     if (name == "PATH") {
       for (const std::string_view folder : split(value, ':')) contents.path.emplace_back(folder);
-    } else if (is_secret_name(name) || without_logins(value) != value) {
-      contents.withheld.push_back(name);
-    } else if (known.contains(variable)) {
+    } else if (!secret && known.contains(variable)) {
       contents.env.emplace_back(name, value);
-    } else if (name != "HOME" && name != "HOSTNAME" && name != "TERM" && name != "container") {
+    } else if (secret || !is_of_every_container(name)) {
       contents.withheld.push_back(name);
     }
   }
