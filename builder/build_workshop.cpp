@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/json_depth.hpp"
+#include "base/last_bytes.hpp"
 #include "base/sandbox/sandbox.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
@@ -281,50 +282,35 @@ bool holds_login(const std::string& variable) {
 
 namespace {
 
-/// The last of what a build says, however much that is.
-class SaidLast {
- public:
-  SaidLast(SandboxCommand& command) : pipe_(make_pipe()) {
-    command.stdout_fd = pipe_.write_end.get();
-    command.stderr_fd = pipe_.write_end.get();
-  }
-  /// Until the sandbox and its output end, or the time is up.
-  std::optional<Exit> wait(Sandbox& sandbox, std::chrono::milliseconds deadline) {
-    const auto end = std::chrono::steady_clock::now() + deadline;
-    pipe_.write_end.reset();
-    drain(pipe_.read_end, end, [this](std::string_view part) {
-      text_ += part;
-      if (text_.size() > 2 * kKept) text_.erase(0, text_.size() - kKept);
-    });
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    return sandbox.wait(std::max(left, std::chrono::milliseconds{0}));
-  }
-  std::string_view text() const {
-    return trim(std::string_view(text_).substr(text_.size() - std::min(text_.size(), kKept)));
-  }
-
- private:
-  static constexpr std::size_t kKept = std::size_t{64} << 10U;
-  Pipe pipe_;
-  std::string text_;
-};
+/// Until the sandbox and its output end, or the time is up; `said` is the last of that output.
+std::optional<Exit> run_saying(SandboxCommand& command, std::string& said) {
+  constexpr std::size_t kKept = std::size_t{64} << 10U;
+  Pipe pipe = make_pipe();
+  command.stdout_fd = pipe.write_end.get();
+  command.stderr_fd = pipe.write_end.get();
+  Sandbox sandbox(command);
+  const auto end = std::chrono::steady_clock::now() + kHookDeadline;
+  pipe.write_end.reset();
+  LastBytes last{kKept};
+  drain(pipe.read_end, end, [&](std::string_view part) { last.append(part); });
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+  const std::optional<Exit> exit = sandbox.wait(std::max(left, std::chrono::milliseconds{0}));
+  said = trim(last.release());
+  return exit;
+}
 
 }  // namespace
 
 /// With the network: what the machine lends lies on top of the base while it runs.
 std::optional<Exit> BuildWorkshop::run_to_end(SandboxCommand& command, std::string& said) {
-  SaidLast output{command};
   // Never the recorded kind: that one goes without namespaces where it must, and would leave a
   // package's code the network.
   if (!subject_.settings.network || !place_.lend) {
     command.root = root_;
     command.read_only_root = true;
     command.env = variables({});
-    Sandbox sandbox(command);
-    const auto exit = output.wait(sandbox, kHookDeadline);
-    said = output.text();
-    return exit;
+    return run_saying(command, said);
   }
   const TemporaryFolder scratch(folder());
   const fs::path machine = scratch.path() / "machine";
@@ -340,10 +326,7 @@ std::optional<Exit> BuildWorkshop::run_to_end(SandboxCommand& command, std::stri
   command.env = variables(lent_variables);
   command.overlay = lent.stacked(scratch.path());
   command.mounts.push_back({machine, place_.lent_at, true});
-  Sandbox sandbox(command);
-  const auto exit = output.wait(sandbox, kHookDeadline);
-  said = output.text();
-  return exit;
+  return run_saying(command, said);
 }
 
 void BuildWorkshop::run(const std::string& hook) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/last_bytes.hpp"
 #include "base/sandbox/plan.hpp"
 #include "base/sandbox/refusal.hpp"
 #include "base/sandbox/stage.hpp"
@@ -79,20 +80,16 @@ class OutputTail {
   bool read_until(std::chrono::steady_clock::time_point end) {
     return drain(pipe_, end, [this](std::string_view part) { take(part); });
   }
-  std::string release() {
-    if (text_.size() > kOutputLimit) text_.erase(0, text_.size() - kOutputLimit);
-    return std::move(text_);
-  }
+  std::string release() { return text_.release(); }
 
  private:
   void take(std::string_view part) {
     text_.append(part);
-    if (text_.size() > 2 * kOutputLimit) text_.erase(0, text_.size() - kOutputLimit);
     if (listener_) listener_(part);
   }
   Fd pipe_;
   const std::function<void(std::string_view)>& listener_;
-  std::string text_;
+  LastBytes text_{kOutputLimit};
 };
 
 /// Tries namespaces, then, for root in a container that forbids them, a plain chroot.

@@ -1,6 +1,8 @@
 #include "recipes/compat/framework_cuda.hpp"
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/core.h>
 
@@ -17,30 +19,24 @@ struct FrameworkRelease {
   int patch = kMostPatches;  ///< of a last one
 };
 
-/// Builds for a CUDA major version, from `first` up to `last`.
-struct CudaBuilds {
+/// Builds for a CUDA major version, or wheels for a Python, from `first` up to `last`.
+struct FrameworkBuilds {
   std::string_view framework;
-  std::string_view cuda;
+  std::string_view of;  ///< `12`; `3.11`
   FrameworkRelease first;
   FrameworkRelease last;
 };
 constexpr int kNewest = 99;
-constexpr std::array<CudaBuilds, 7> kCudaBuilds = {{{"pytorch", "10", {1, 0}, {1, 12}},
-                                                    {"pytorch", "11", {1, 7}, {2, 7}},
-                                                    {"pytorch", "12", {2, 1}, {kNewest, 0}},
-                                                    {"pytorch", "13", {2, 9}, {kNewest, 0}},
-                                                    {"tensorflow", "11", {2, 4}, {2, 14}},
-                                                    {"tensorflow", "12", {2, 15}, {kNewest, 0}},
-                                                    {"jax", "11", {0, 0}, {0, 4, 25}}}};
+constexpr std::array<FrameworkBuilds, 7> kCudaBuilds = {
+    {{"pytorch", "10", {1, 0}, {1, 12}},
+     {"pytorch", "11", {1, 7}, {2, 7}},
+     {"pytorch", "12", {2, 1}, {kNewest, 0}},
+     {"pytorch", "13", {2, 9}, {kNewest, 0}},
+     {"tensorflow", "11", {2, 4}, {2, 14}},
+     {"tensorflow", "12", {2, 15}, {kNewest, 0}},
+     {"jax", "11", {0, 0}, {0, 4, 25}}}};
 
-/// Wheels for a Python, from `first` up to `last`.
-struct PythonBuilds {
-  std::string_view framework;
-  std::string_view python;
-  FrameworkRelease first;
-  FrameworkRelease last;
-};
-constexpr std::array<PythonBuilds, 12> kPythonBuilds = {
+constexpr std::array<FrameworkBuilds, 12> kPythonBuilds = {
     {{"pytorch", "3.8", {1, 4}, {2, 4}},
      {"pytorch", "3.9", {1, 8}, {2, 8}},
      {"pytorch", "3.10", {1, 11}, {kNewest, 0}},
@@ -77,26 +73,24 @@ bool allows_between(std::string_view specifiers, FrameworkRelease first, Framewo
   return false;
 }
 
+bool has_builds(std::span<const FrameworkBuilds> all, std::string_view framework,
+                std::string_view specifiers, std::string_view of) {
+  const auto row = std::find_if(all.begin(), all.end(), [&](const FrameworkBuilds& one) {
+    return one.framework == framework && one.of == of;
+  });
+  return row == all.end() || allows_between(specifiers, row->first, row->last);
+}
+
 }  // namespace
 
 bool has_builds_for_cuda(std::string_view framework, std::string_view specifiers,
                          std::string_view major) {
-  for (const CudaBuilds& one : kCudaBuilds) {
-    if (one.framework == framework && one.cuda == major) {
-      return allows_between(specifiers, one.first, one.last);
-    }
-  }
-  return true;
+  return has_builds(kCudaBuilds, framework, specifiers, major);
 }
 
 bool has_builds_for_python(std::string_view framework, std::string_view specifiers,
                            std::string_view python) {
-  for (const PythonBuilds& one : kPythonBuilds) {
-    if (one.framework == framework && one.python == python) {
-      return allows_between(specifiers, one.first, one.last);
-    }
-  }
-  return true;
+  return has_builds(kPythonBuilds, framework, specifiers, python);
 }
 
 std::string_view cuda_of_tensorflow(std::string_view specifiers) {

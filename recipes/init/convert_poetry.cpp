@@ -85,12 +85,6 @@ class PoetryTable {
     }
   }
 
-  static bool is_chosen(const std::vector<std::string>& chosen, const std::string& name) {
-    return std::any_of(chosen.begin(), chosen.end(), [&](const std::string& one) {
-      return normalise_wheel_name(one) == normalise_wheel_name(name);
-    });
-  }
-
   void read_groups(const TomlValue& groups) {
     for (const auto& [name, group] : groups.members) {
       if (name == "main" || is_chosen(choice_.groups, name)) {
@@ -212,6 +206,12 @@ class PoetryTable {
 };
 
 }  // namespace
+
+bool is_chosen(const std::vector<std::string>& chosen, std::string_view name) {
+  return std::any_of(chosen.begin(), chosen.end(), [&](const std::string& one) {
+    return normalise_wheel_name(one) == normalise_wheel_name(name);
+  });
+}
 
 void convert_poetry(const ConversionSource& source, const TomlValue& poetry,
                     const ProjectChoice& choice, const std::set<std::string>& standard,

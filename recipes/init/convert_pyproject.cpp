@@ -106,38 +106,26 @@ class PyprojectConverter {
     }
   }
 
-  static bool is_chosen(const std::vector<std::string>& chosen, const std::string& name) {
-    return std::any_of(chosen.begin(), chosen.end(), [&](const std::string& one) {
-      return normalise_wheel_name(one) == normalise_wheel_name(name);
-    });
+  /// Of a table of lists those that are chosen; the others are told with `why`.
+  void chosen_lists(const TomlValue& in, const std::string& key,
+                    const std::vector<std::string>& chosen, std::string_view why) {
+    const TomlValue* all = table(in, key);
+    if (all == nullptr) return;
+    for (const auto& [name, list] : all->members) {
+      const std::string whole = key + '.' + name;
+      is_chosen(chosen, name) ? packages(list, whole) : leave_out(list, whole, why);
+    }
   }
 
   void extras(const TomlValue& project) {
-    const TomlValue* all = table(project, "optional-dependencies");
-    if (all == nullptr) return;
-    for (const auto& [name, list] : all->members) {
-      const std::string key = "optional-dependencies." + name;
-      if (is_chosen(choice_.extras, name)) {
-        packages(list, key);
-      } else {
-        leave_out(list, key, "not asked for: `requirements: [\"pyproject.toml[NAME]\"]` takes one");
-      }
-    }
+    chosen_lists(project, "optional-dependencies", choice_.extras,
+                 "not asked for: `requirements: [\"pyproject.toml[NAME]\"]` takes one");
   }
 
   void taken_groups() {
-    const TomlValue* all = table(root_, "dependency-groups");
-    if (all == nullptr) return;
-    for (const auto& [name, list] : all->members) {
-      const std::string key = "dependency-groups." + name;
-      if (is_chosen(choice_.groups, name)) {
-        packages(list, key);
-      } else {
-        leave_out(list, key,
-                  "not asked for: `requirements: [{file: pyproject.toml, groups: [NAME]}]` takes "
-                  "one");
-      }
-    }
+    chosen_lists(root_, "dependency-groups", choice_.groups,
+                 "not asked for: `requirements: [{file: pyproject.toml, groups: [NAME]}]` takes "
+                 "one");
   }
 
   /// Where the build backend reads them (setuptools' documentation, "Dynamic Metadata";

@@ -16,6 +16,7 @@
 #include "base/tar.hpp"
 #include "base/text.hpp"
 #include "recipes/logins.hpp"
+#include "recipes/resolve/debian_control.hpp"
 #include "runner/engine/engine.hpp"
 #include "runner/record/secrets.hpp"
 #include "runner/runtime_variables.hpp"
@@ -58,7 +59,7 @@ std::optional<WantedRecord> wanted_record(const std::string& path) {
   constexpr std::array<std::string_view, 2> kReleases = {"etc/os-release", "usr/lib/os-release"};
   if (std::find(kReleases.begin(), kReleases.end(), path) != kReleases.end())
     return WantedRecord{true};
-  if (path == "var/lib/dpkg/status" || path == "var/lib/apt/extended_states") {
+  if (path == kDpkgStatus || path == "var/lib/apt/extended_states") {
     return WantedRecord{true, 64 * size_limit::kMiB};
   }
   const fs::path place(path);
