@@ -11,6 +11,7 @@
 
 #include "builder/build_hint_parts.hpp"
 #include "builder/debian_files.hpp"
+#include "recipes/apt_words.hpp"
 #include "recipes/compat/cuda_releases.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
@@ -120,11 +121,12 @@ Hint header(const FailedBuild& build) {
   }
   const std::string_view package = package_of_header(name);
   if (package == "python3-dev") {
-    return fmt::format("it compiles against Python: {}", on_system("build-essential, python3-dev"));
+    return fmt::format("it compiles against Python: {}",
+                       on_system_with_needs(build, "build-essential, python3-dev"));
   }
   if (!package.empty()) {
     return fmt::format("the header `{}` is in a Debian package: {}", name,
-                       on_system(fmt::format("{}", package)));
+                       on_system_with_needs(build, package));
   }
   return fmt::format(
       "the header `{}` is missing: name the Debian package that has it under `system` "
@@ -135,6 +137,18 @@ Hint header(const FailedBuild& build) {
 /// What compiles against a library needs a compiler, too.
 std::string with_compiler(const FailedBuild& build, const std::string& packages) {
   return build.compiler ? packages : "build-essential, python3-dev, " + packages;
+}
+
+/// What it tells people to install itself.
+Hint apt_words(const FailedBuild& build) {
+  const std::vector<std::string> packages = packages_of_apt_words(build.said);
+  if (packages.empty()) return std::nullopt;
+  const std::string names = join(packages, ", ");
+  const bool compiler = std::any_of(packages.begin(), packages.end(), [](const std::string& one) {
+    return one == "build-essential" || one == "gcc";
+  });
+  return "it asks for Debian packages: " +
+         on_system(compiler ? names : with_compiler(build, names));
 }
 
 Hint rust(const FailedBuild& build) {
@@ -212,7 +226,9 @@ std::string asked_module(const FailedBuild& build) {
 }
 
 Hint build_program(const FailedBuild& build) {
-  if (lacks_program(build, "cmake") || lacks_program(build, "CMake")) {
+  if (lacks_program(build, "cmake") || lacks_program(build, "CMake") ||
+      says_any(build, {"your CMake", "temporary CMake", "install CMake", "nstall cmake",
+                       "CMake must be installed"})) {
     return "it needs CMake: " + requiring(build, "cmake, ninja");
   }
   if (lacks_program(build, "ninja")) return "it needs ninja: " + requiring(build, "ninja");
@@ -229,7 +245,7 @@ Hint build_program(const FailedBuild& build) {
     std::string packages{package_of_program(name)};
     if (name == "pkg-config") packages += asked_module(build);
     return fmt::format("it runs `{}`, which is in a Debian package: {}", name,
-                       on_system(with_compiler(build, packages)));
+                       on_system_with_needs(build, with_compiler(build, packages)));
   }
   if (lacks_program(build, "llvm-config") || says(build, "llvm-config")) {
     return "it needs LLVM's files of one release: `system: [llvm-14-dev]` or the one that it "
@@ -257,7 +273,7 @@ Hint compiler(const FailedBuild& build) {
                        "Unsupported compiler -- at least", "no acceptable C compiler",
                        "C compiler cannot create executables", "CMAKE_MAKE_PROGRAM"});
   if (!missing) return std::nullopt;
-  return "it needs a compiler: " + on_system("build-essential, python3-dev");
+  return "it needs a compiler: " + on_system_with_needs(build, "build-essential, python3-dev");
 }
 
 Hint pkg_config_module(const FailedBuild& build) {
@@ -273,8 +289,9 @@ Hint pkg_config_module(const FailedBuild& build) {
   if (name.empty()) return std::nullopt;
   const std::string_view package = package_of_module(name);
   if (!package.empty()) {
-    return fmt::format("the library `{}` is in a Debian package: {}", name,
-                       on_system(with_compiler(build, fmt::format("pkg-config, {}", package))));
+    return fmt::format(
+        "the library `{}` is in a Debian package: {}", name,
+        on_system_with_needs(build, with_compiler(build, fmt::format("pkg-config, {}", package))));
   }
   return fmt::format(
       "the library `{0}` is missing: name the Debian package with `{0}.pc` under `system`", name);
@@ -285,7 +302,8 @@ Hint library(const FailedBuild& build) {
   if (name.empty()) return std::nullopt;
   const std::string_view package = package_of_library(name);
   if (!package.empty()) {
-    return fmt::format("the library `{}` is in a Debian package: {}", name, on_system(package));
+    return fmt::format("the library `{}` is in a Debian package: {}", name,
+                       on_system_with_needs(build, package));
   }
   return fmt::format(
       "the library `{}` is missing: name the Debian package with `lib{}.so` under `system`", name,
@@ -312,10 +330,20 @@ Hint variable(const FailedBuild& build) {
   return "it wants a variable: " + with_variable(build, name, "…");
 }
 
+/// CMake 4 does not read what was written for CMake 3.4 and older.
+Hint newer_cmake(const FailedBuild& build) {
+  static constexpr std::string_view kOldCmake = "cmake<4";
+  if (!says(build, "Compatibility with CMake < 3.5 has been removed")) return std::nullopt;
+  const std::string older = has_tool(build, "cmake") ? constrained(build, {&kOldCmake, 1})
+                                                     : requiring(build, "\"cmake<4\"");
+  return fmt::format("it was written for an older CMake: {}; or {}", older,
+                     with_variable(build, "CMAKE_POLICY_VERSION_MINIMUM", "3.5"));
+}
+
 /// The first that finds something.
 Hint found_by_any(const FailedBuild& build) {
-  for (const auto find : {of_python, network, cuda_compiler, header, rust, fortran,
-                          pkg_config_module, build_program, compiler, library, variable}) {
+  for (const auto find : {newer_cmake, of_python, network, cuda_compiler, header, apt_words, rust,
+                          fortran, pkg_config_module, build_program, compiler, library, variable}) {
     if (Hint hint = find(build)) return hint;
   }
   return std::nullopt;
@@ -324,6 +352,11 @@ Hint found_by_any(const FailedBuild& build) {
 }  // namespace
 
 std::string any(const FailedBuild& build) {
+  // CMake looks for much that it can do without, and says so: what it stopped at goes first.
+  FailedBuild stopped = build;
+  const std::size_t error = build.said.find("CMake Error");
+  if (error != std::string_view::npos) stopped.said.remove_prefix(error);
+  if (Hint hint = found_by_any(stopped)) return *std::move(hint);
   if (Hint hint = found_by_any(build)) return *std::move(hint);
   return fmt::format(
       "a compiler or headers that it needs can be added under `system`, as in "
@@ -334,5 +367,42 @@ std::string any(const FailedBuild& build) {
 }  // namespace hints
 
 std::string build_hint(const FailedBuild& build) { return hints::any(build); }
+
+BuildRemedy remedy_in_hint(std::string_view hint) {
+  // Of a release older than the image's Python (recipes/resolve/wheels.cpp).
+  constexpr std::string_view kAllTheSame = "to build it all the same: ";
+  if (const std::size_t at = hint.find(kAllTheSame); at != std::string_view::npos) {
+    hint.remove_prefix(at + kAllTheSame.size());
+  }
+  for (const std::string_view choice : {"network: true", "as in", " or "}) {
+    if (hint.find(choice) != std::string_view::npos) return {};
+  }
+  if (!hint.ends_with('`')) return {};
+  std::string_view line = hint.substr(0, hint.size() - 1);
+  line.remove_prefix(line.rfind('`') + 1);
+  const std::size_t begin = line.find('[');
+  const std::size_t end = line.rfind(']');
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return {};
+  std::vector<std::string> items;
+  for (std::string_view one : split(line.substr(begin + 1, end - begin - 1), ',')) {
+    one = trim(one);
+    if (one.size() > 2 && one.starts_with('"') && one.ends_with('"')) {
+      one = one.substr(1, one.size() - 2);
+    }
+    if (!one.empty()) items.emplace_back(one);
+  }
+  BuildRemedy remedy;
+  const std::string_view key = line.substr(0, begin);
+  constexpr std::string_view kRequires = "build: {requires: {";
+  if (key == "system: ") {
+    remedy.system = std::move(items);
+  } else if (key == "build: {constraints: ") {
+    remedy.constraints = std::move(items);
+  } else if (key.starts_with(kRequires) && key.ends_with(": ")) {
+    remedy.package = key.substr(kRequires.size(), key.size() - kRequires.size() - 2);
+    remedy.requirements = std::move(items);
+  }
+  return remedy;
+}
 
 }  // namespace mlenv

@@ -8,15 +8,29 @@
 namespace mlenv {
 
 struct FailedBuild {
-  std::string package;    ///< normalised; empty: not known
-  std::string_view said;  ///< the end of its output
-  std::string python;     ///< `3.11`
-  std::string cuda;       ///< release that the image carries; empty: none, or not known
+  std::string package{};    ///< normalised; empty: not known
+  std::string_view said{};  ///< the end of its output
+  std::string python{};     ///< `3.11`
+  std::string cuda{};       ///< release that the image carries; empty: none, or not known
   std::map<std::string, std::string> image_env{};  ///< the recipe's `env`, which builds do not have
-  std::vector<std::string> tools;  ///< normalised names of what was in its environment
-  bool compiler = true;            ///< whether the base has one
-  bool network = false;            ///< whether it had one
+  /// The recipe's `build: {constraints}`, as written: a hint's line keeps them.
+  std::vector<std::string> constraints{};
+  std::vector<std::string> tools{};  ///< normalised names of what was in its environment
+  bool compiler = true;              ///< whether the base has one
+  bool network = false;              ///< whether it had one
 };
+
+/// What a hint would have a recipe say.
+struct BuildRemedy {
+  std::vector<std::string> system{};
+  std::vector<std::string> constraints{};  ///< of all builds
+  std::string package{};                   ///< whose build needs `requirements`
+  std::vector<std::string> requirements{};
+  bool empty() const { return system.empty() && constraints.empty() && requirements.empty(); }
+};
+/// The line of a hint of `build_hint`'s that can be followed without a choice: not one of several,
+/// an example, or the network.
+BuildRemedy remedy_in_hint(std::string_view hint);
 
 /// One hint, of the cause that is named most exactly; where none is known, what helps often.
 std::string build_hint(const FailedBuild& build);

@@ -2,13 +2,23 @@
 
 #include <algorithm>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "builder/debian_files.hpp"
+#include "recipes/text.hpp"
+
+#include "recipes/text.hpp"
 
 namespace mlenv::hints {
 namespace {
 
 std::string named(const FailedBuild& build) {
   return build.package.empty() ? "NAME" : build.package;
+}
+
+/// `setuptools` of `setuptools<66`.
+std::string package_of_constraint(std::string_view text) {
+  return normalise_wheel_name(trim(text.substr(0, text.find_first_of(" [=<>!~;@("))));
 }
 
 }  // namespace
@@ -30,8 +40,18 @@ std::string requiring(const FailedBuild& build, std::string_view what) {
   return fmt::format("`build: {{requires: {{{}: [{}]}}}}`", named(build), what);
 }
 
-std::string constrained(std::string_view what) {
-  return fmt::format("`build: {{constraints: [\"{}\"]}}`", what);
+std::string constrained(const FailedBuild& build, std::span<const std::string_view> wanted) {
+  const auto is_wanted = [&](std::string_view known) {
+    return std::any_of(wanted.begin(), wanted.end(), [&](std::string_view one) {
+      return package_of_constraint(one) == package_of_constraint(known);
+    });
+  };
+  std::vector<std::string> lines;
+  for (const std::string& known : build.constraints) {
+    if (!is_wanted(known)) lines.push_back(fmt::format("\"{}\"", known));
+  }
+  for (const std::string_view one : wanted) lines.push_back(fmt::format("\"{}\"", one));
+  return fmt::format("`build: {{constraints: [{}]}}`", join(lines, ", "));
 }
 
 std::string with_variable(const FailedBuild& build, std::string_view name, std::string_view value) {
@@ -39,6 +59,15 @@ std::string with_variable(const FailedBuild& build, std::string_view name, std::
 }
 
 std::string on_system(std::string_view packages) { return fmt::format("`system: [{}]`", packages); }
+
+std::string on_system_with_needs(const FailedBuild& build, std::string_view packages) {
+  std::vector<std::string_view> all = split(packages, ',');
+  for (std::string_view& one : all) one = trim(one);
+  for (const std::string_view need : split(needs_of_source(build.package), ' ')) {
+    if (!need.empty() && std::find(all.begin(), all.end(), need) == all.end()) all.push_back(need);
+  }
+  return on_system(fmt::format("{}", fmt::join(all, ", ")));
+}
 
 std::string_view last_between(std::string_view text, std::string_view before,
                               std::string_view ends) {

@@ -2,6 +2,7 @@
 // What the two halves of build_hint.hpp share.
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,8 +28,11 @@ std::string_view last_between(std::string_view text, std::string_view before,
 
 // Lines of a recipe, as a hint shows them.
 std::string requiring(const FailedBuild& build, std::string_view what);
-std::string constrained(std::string_view what);
+/// `build: {constraints}` with all that the recipe has of other packages, and these.
+std::string constrained(const FailedBuild& build, std::span<const std::string_view> wanted);
 std::string with_variable(const FailedBuild& build, std::string_view name, std::string_view value);
 std::string on_system(std::string_view packages);
+/// With the libraries that sources of this package are known to need, so that one round does.
+std::string on_system_with_needs(const FailedBuild& build, std::string_view packages);
 
 }  // namespace mlenv::hints

@@ -17,58 +17,76 @@ Hint git_version(const FailedBuild& build) {
          "`fallback_version`, or write the version down";
 }
 
+/// setuptools before 70.1 has wheels made by `wheel`, whose `bdist_wheel` went with 0.46; one that
+/// takes requirements and versions of any form needs a `wheel` that does, too.
+constexpr std::string_view kWheelWithCommand = "wheel<0.46";
+constexpr std::string_view kWheelOfAnyForm = "wheel<0.40";
+
+struct OlderTool {
+  std::string_view said;
+  std::string_view what;
+  std::string_view constraint;
+  std::string_view wheel{};  ///< that goes with such a setuptools
+};
+constexpr auto kOlderTools = std::to_array<OlderTool>({
+    {"use_2to3 is invalid", "`use_2to3` went with setuptools 58", "setuptools<58", kWheelOfAnyForm},
+    {"'extras_require' must be a dictionary",
+     "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66",
+     kWheelOfAnyForm},
+    {"'install_requires' must be a string",
+     "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66",
+     kWheelOfAnyForm},
+    {"'python_requires' must be a string",
+     "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66",
+     kWheelOfAnyForm},
+    {"'tests_require' must be a string",
+     "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66",
+     kWheelOfAnyForm},
+    {"packaging.version.InvalidVersion",
+     "its version is none by PEP 440, which setuptools asks since 66", "setuptools<66",
+     kWheelOfAnyForm},
+    {"extern.packaging.version.InvalidVersion",
+     "its version is none by PEP 440, which setuptools asks since 66", "setuptools<66",
+     kWheelOfAnyForm},
+    {"packaging.requirements.InvalidRequirement",
+     "its requirements are none by PEP 508, which wheel asks since 0.40", "setuptools<66",
+     kWheelOfAnyForm},
+    {"No module named 'pkg_resources'", "`pkg_resources` went with setuptools 82", "setuptools<81"},
+    {"from 'pkg_resources'", "it takes from `pkg_resources` what that no longer has",
+     "setuptools<70", kWheelWithCommand},
+    {"module 'pkg_resources' has no attribute",
+     "it takes from `pkg_resources` what that no longer has", "setuptools<70", kWheelWithCommand},
+    {"argument 'dry_run'", "distutils' `dry_run` went with setuptools 81", "setuptools<81"},
+    {"attribute 'dry_run'", "distutils' `dry_run` went with setuptools 81", "setuptools<81"},
+    {"No module named 'setuptools.command.test'", "`setup.py test` went with setuptools 72",
+     "setuptools<72"},
+    {"No module named 'distutils.msvccompiler'", "`distutils.msvccompiler` went with setuptools 74",
+     "setuptools<74"},
+    {"cannot import name 'msvccompiler'", "`distutils.msvccompiler` went with setuptools 74",
+     "setuptools<74"},
+    {"from 'setuptools.command.", "it takes from setuptools what that no longer has",
+     "setuptools<72"},
+    {"No module named 'setuptools._distutils", "it takes from setuptools what is its own matter",
+     "setuptools<60", kWheelWithCommand},
+    {"No module named 'wheel.bdist_wheel'", "`wheel.bdist_wheel` went with wheel 0.46",
+     kWheelWithCommand},
+    {"invalid command 'bdist_wheel'", "wheel's `bdist_wheel` went with wheel 0.46",
+     kWheelWithCommand},
+});
+
 /// What newer releases of build tools no longer take.
 Hint older_tool(const FailedBuild& build) {
-  struct Complaint {
-    std::string_view said;
-    std::string_view what;
-    std::string_view constraint;
-  };
-  constexpr auto kComplaints = std::to_array<Complaint>({
-      {"use_2to3 is invalid", "`use_2to3` went with setuptools 58", "setuptools<58"},
-      {"'extras_require' must be a dictionary",
-       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
-      {"'install_requires' must be a string",
-       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
-      {"'python_requires' must be a string",
-       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
-      {"'tests_require' must be a string",
-       "its requirements are none by PEP 508, which setuptools asks since 67", "setuptools<66"},
-      {"packaging.version.InvalidVersion",
-       "its version is none by PEP 440, which setuptools asks since 66", "setuptools<66"},
-      {"extern.packaging.version.InvalidVersion",
-       "its version is none by PEP 440, which setuptools asks since 66", "setuptools<66"},
-      {"packaging.requirements.InvalidRequirement",
-       "its requirements are none by PEP 508, which wheel asks since 0.40", "wheel<0.40"},
-      {"No module named 'pkg_resources'", "`pkg_resources` went with setuptools 82",
-       "setuptools<81"},
-      {"from 'pkg_resources'", "it takes from `pkg_resources` what that no longer has",
-       "setuptools<70"},
-      {"module 'pkg_resources' has no attribute",
-       "it takes from `pkg_resources` what that no longer has", "setuptools<70"},
-      {"argument 'dry_run'", "distutils' `dry_run` went with setuptools 81", "setuptools<81"},
-      {"attribute 'dry_run'", "distutils' `dry_run` went with setuptools 81", "setuptools<81"},
-      {"No module named 'setuptools.command.test'", "`setup.py test` went with setuptools 72",
-       "setuptools<72"},
-      {"No module named 'distutils.msvccompiler'",
-       "`distutils.msvccompiler` went with setuptools 74", "setuptools<74"},
-      {"cannot import name 'msvccompiler'", "`distutils.msvccompiler` went with setuptools 74",
-       "setuptools<74"},
-      {"from 'setuptools.command.", "it takes from setuptools what that no longer has",
-       "setuptools<72"},
-      {"No module named 'setuptools._distutils", "it takes from setuptools what is its own matter",
-       "setuptools<60"},
-      {"No module named 'wheel.bdist_wheel'", "`wheel.bdist_wheel` went with wheel 0.46",
-       "wheel<0.46"},
-  });
-  for (const Complaint& one : kComplaints) {
+  for (const OlderTool& one : kOlderTools) {
     if (!says(build, one.said)) continue;
+    std::vector<std::string_view> wanted{one.constraint};
+    if (!one.wheel.empty()) wanted.push_back(one.wheel);
     const std::string_view tool = one.constraint.substr(0, one.constraint.find('<'));
-    if (!build.tools.empty() && !has_tool(build, tool)) {
-      return fmt::format("{}: {}", one.what,
-                         requiring(build, fmt::format("\"{}\"", one.constraint)));
+    if (build.tools.empty() || has_tool(build, tool)) {
+      return fmt::format("{}: {}", one.what, constrained(build, wanted));
     }
-    return fmt::format("{}: {}", one.what, constrained(one.constraint));
+    std::vector<std::string> quoted;
+    for (const std::string_view each : wanted) quoted.push_back(fmt::format("\"{}\"", each));
+    return fmt::format("{}: {}", one.what, requiring(build, join(quoted, ", ")));
   }
   return std::nullopt;
 }

@@ -18,6 +18,7 @@
 #include "base/zip.hpp"
 #include "builder/build.hpp"
 #include "builder/build_hint.hpp"
+#include "builder/build_output.hpp"
 #include "builder/image_config.hpp"
 #include "builder/lay_over.hpp"
 #include "builder/run/lent_tree.hpp"
@@ -208,15 +209,12 @@ Error BuildWorkshop::failed(std::string why) const {
 
 /// With what its output tells of the reason.
 Error BuildWorkshop::failed_saying(std::string_view said) const {
-  std::string shown{said};
-  if (shown.size() > kShownOutput) {
-    shown = "… " + shown.substr(shown.size() - kShownOutput);
-  }
   FailedBuild build;
   build.package = subject_.name;
   build.said = said;
   build.python = base_.python_minor();
   build.image_env = place_.recipe.env;
+  for (const Placed& one : place_.recipe.build_constraints) build.constraints.push_back(one.text);
   build.tools = tools_;
   build.network = subject_.settings.network;
   build.compiler = std::any_of(base_.debs.begin(), base_.debs.end(),
@@ -225,7 +223,7 @@ Error BuildWorkshop::failed_saying(std::string_view said) const {
   if (const auto* found = std::get_if<std::optional<LockedCuda>>(&cuda); found && *found) {
     build.cuda = (*found)->release;
   }
-  return failed(std::move(shown)).hint(build_hint(build));
+  return failed(shown_output(said, kShownOutput)).hint(build_hint(build));
 }
 
 /// What a package's code leaves is read on this machine: a link of it would be followed here.

@@ -233,6 +233,54 @@ constexpr std::array kLibraries = {
     DebianFile{"z", "zlib1g-dev"},
 };
 
+/// What sources of these packages are compiled against, as their own installation guides say it
+/// ("Installing from source", as of November 2026), in Debian's names: several with blanks between.
+constexpr std::array kNeeds = {
+    DebianFile{"av",
+               "libavdevice-dev libavfilter-dev libavformat-dev libavcodec-dev libavutil-dev "
+               "libswscale-dev libswresample-dev pkg-config"},
+    DebianFile{"box2d-py", "swig"},
+    DebianFile{"cartopy", "libgeos-dev"},
+    DebianFile{"cvxopt", "libsuitesparse-dev"},
+    DebianFile{"dbus-python", "libdbus-1-dev libglib2.0-dev pkg-config"},
+    DebianFile{"dlib", "cmake"},
+    DebianFile{"fiona", "libgdal-dev"},
+    DebianFile{"gdal", "libgdal-dev"},
+    DebianFile{"gmpy2", "libgmp-dev libmpfr-dev libmpc-dev"},
+    DebianFile{"h5py", "libhdf5-dev pkg-config"},
+    DebianFile{"kenlm", "cmake"},
+    DebianFile{"lxml", "libxml2-dev libxslt1-dev"},
+    DebianFile{"manimpango", "libpango1.0-dev pkg-config"},
+    DebianFile{"mecab-python3", "libmecab-dev swig"},
+    DebianFile{"mpi4py", "libopenmpi-dev"},
+    DebianFile{"mujoco-py", "libosmesa6-dev libgl-dev libglfw3 patchelf"},
+    DebianFile{"mysqlclient", "default-libmysqlclient-dev pkg-config"},
+    DebianFile{"netcdf4", "libnetcdf-dev libhdf5-dev"},
+    DebianFile{"pillow", "libjpeg-dev zlib1g-dev"},
+    DebianFile{"psycopg2", "libpq-dev"},
+    DebianFile{"pyaudio", "portaudio19-dev"},
+    DebianFile{"pycairo", "libcairo2-dev pkg-config"},
+    DebianFile{"pycurl", "libcurl4-openssl-dev libssl-dev"},
+    DebianFile{"pyfftw", "libfftw3-dev"},
+    DebianFile{"pygame",
+               "libsdl2-dev libsdl2-image-dev libsdl2-mixer-dev libsdl2-ttf-dev libfreetype-dev "
+               "libjpeg-dev libpng-dev"},
+    DebianFile{"pygobject", "libgirepository1.0-dev libcairo2-dev pkg-config"},
+    DebianFile{"pygraphviz", "libgraphviz-dev"},
+    DebianFile{"pyodbc", "unixodbc-dev"},
+    DebianFile{"pyproj", "libproj-dev proj-bin"},
+    DebianFile{"python-ldap", "libldap2-dev libsasl2-dev"},
+    DebianFile{"python-prctl", "libcap-dev"},
+    DebianFile{"python-snappy", "libsnappy-dev"},
+    DebianFile{"pyzmq", "libzmq3-dev"},
+    DebianFile{"rasterio", "libgdal-dev"},
+    DebianFile{"rtree", "libspatialindex-dev"},
+    DebianFile{"scikit-sparse", "libsuitesparse-dev"},
+    DebianFile{"shapely", "libgeos-dev"},
+    DebianFile{"tables", "libhdf5-dev"},
+    DebianFile{"xmlsec", "libxmlsec1-dev libxml2-dev pkg-config"},
+};
+
 std::string_view package_in(std::span<const DebianFile> table, std::string_view name) {
   for (const DebianFile& one : table) {
     const bool folder = one.name.ends_with('/');
@@ -251,5 +299,6 @@ std::string_view package_of_program(std::string_view program) {
 std::string_view package_of_library(std::string_view library) {
   return package_in(kLibraries, library);
 }
+std::string_view needs_of_source(std::string_view project) { return package_in(kNeeds, project); }
 
 }  // namespace mlenv

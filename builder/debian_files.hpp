@@ -13,5 +13,8 @@ std::string_view package_of_module(std::string_view module);
 std::string_view package_of_program(std::string_view program);
 /// What a linker asks for: `-lssl`, as `ssl` → `libssl-dev`.
 std::string_view package_of_library(std::string_view library);
+/// What a source of that project (normalised) is compiled against: packages, blanks between; empty:
+/// not known, or a compiler alone.
+std::string_view needs_of_source(std::string_view project);
 
 }  // namespace mlenv

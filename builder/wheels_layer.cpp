@@ -10,6 +10,16 @@
 namespace mlenv {
 namespace {
 
+/// Two builds of one thing, as `opencv-python` and `opencv-python-headless`: of those that others
+/// ask for, the one with the shorter name mostly holds less.
+std::string clash_hint(const LockedWheel& a, const LockedWheel& b) {
+  if (a.requested && b.requested) return "leave one of the two packages out of the recipe";
+  const bool first = b.requested || (!a.requested && a.name.size() <= b.name.size());
+  return fmt::format(
+      "leave one of the two packages out: `exclude: [{}]` does it where others ask for it, too",
+      first ? a.name : b.name);
+}
+
 struct PlacedFile {
   const InstalledFile* file;
   std::size_t wheel;
@@ -69,7 +79,7 @@ void check_folders(const Seen& seen, const std::vector<WheelFile>& wheels) {
       }
       throw failure("wheels-clash", "two wheels put a file and a folder at `/{}`", folder)
           .because(fmt::format("`{}` and `{}`", above.file, below.file))
-          .hint("leave one of the two packages out of the recipe");
+          .hint(clash_hint(above, below));
     }
   }
 }
@@ -112,7 +122,7 @@ void check_wheels_agree(const std::vector<WheelFile>& wheels, std::string_view p
       throw failure("wheels-clash", "two wheels put different files at `/{}`", file.path)
           .because(fmt::format("`{}` and `{}`", wheels[first->second.wheel].wheel.file,
                                wheels[i].wheel.file))
-          .hint("leave one of the two packages out of the recipe");
+          .hint(clash_hint(wheels[first->second.wheel].wheel, wheels[i].wheel));
     }
   }
   check_folders(seen, wheels);

@@ -21,7 +21,23 @@ const CLI::App& command_of(const CLI::App& top, const std::vector<std::string>& 
   return *at;
 }
 
+/// The parser's, without the second blank line that it leaves before each further heading.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    constexpr std::string_view kTwoBlankLines = "\n\n\n";
+    for (std::size_t at = 0; (at = text.find(kTwoBlankLines, at)) != std::string::npos;) {
+      text.erase(at, 1);
+    }
+    return text;
+  }
+};
+
 }  // namespace
+
+void use_help_formatter(CLI::App& app) { app.formatter(std::make_shared<HelpFormatter>()); }
 
 std::string help_text(const CLI::App& command) {
   std::string text = command.get_formatter()->make_help(&command, command_line_of(command),

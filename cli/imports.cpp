@@ -16,7 +16,8 @@ constexpr std::size_t kMostFailuresShown = 20;
 }  // namespace
 
 std::string shown_failure(const FailedImport& one) {
-  return fmt::format("`import {}` ({} {}): {}", one.import, one.package, one.version, one.error);
+  return fmt::format("`import {}` ({}{}{}): {}", one.import, one.package,
+                     one.version.empty() ? "" : " ", one.version, one.error);
 }
 
 ImportTrial try_and_keep_imports(Ui& ui, const Image& image, const Lock& lock) {
@@ -32,8 +33,12 @@ ImportTrial try_and_keep_imports(Ui& ui, const Image& image, const Lock& lock) {
 
 Error failed_imports_error(const ImportTrial& trial, const std::string& recipe) {
   const std::size_t count = trial.failed.size();
-  Error error = refusal("imports-failed", "{} of `{}` cannot be imported",
-                        counted(count, "Python package"), recipe);
+  const bool packages = std::all_of(trial.failed.begin(), trial.failed.end(),
+                                    [](const FailedImport& one) { return !one.version.empty(); });
+  Error error = packages ? refusal("imports-failed", "{} of `{}` cannot be imported",
+                                   counted(count, "Python package"), recipe)
+                         : refusal("imports-failed", "{} of `{}` and its project's sources failed",
+                                   counted(count, "import"), recipe);
   for (std::size_t i = 0; i < std::min(count, kMostFailuresShown); ++i) {
     error.because(shown_failure(trial.failed[i]));
   }

@@ -3,22 +3,28 @@
 #include <algorithm>
 #include <set>
 
+#include "builder/build_hint.hpp"
+#include "builder/imports/project_trial.hpp"
+#include "cli/answer_file.hpp"
 #include "cli/edited_recipe.hpp"
 #include "cli/imports.hpp"
 #include "cli/recipes_use.hpp"
 #include "images/inspect/inspect.hpp"
+#include "recipes/recipe_bounds.hpp"
 #include "runner/check/import_remedy.hpp"
 
 namespace mlenv::cli {
 namespace {
 
 constexpr int kMostTrials = 5;
+constexpr int kMostFailedBuilds = 12;
 
-/// Packages that are to be added, by the recipe's list.
+/// What is to be added, by the recipe's key.
 struct Additions {
   std::set<std::string> system;
   std::set<std::string> packages;
-  bool empty() const { return system.empty() && packages.empty(); }
+  std::set<std::string> constraints;
+  bool empty() const { return system.empty() && packages.empty() && constraints.empty(); }
 };
 
 /// What may mend these. The linker tells the first library that it lacks: `missing`, all of the
@@ -31,6 +37,7 @@ Additions remedies_of(const std::vector<FailedImport>& failed,
     const ImportRemedy remedy = remedy_of(one);
     if (!remedy.system.empty()) all.system.insert(remedy.system);
     if (!remedy.python.empty()) all.packages.insert(remedy.python);
+    if (!remedy.constraint.empty()) all.constraints.insert(remedy.constraint);
     lack = lack || !one.library.empty();
   }
   for (const MissingLibrary& one : missing) {
@@ -53,34 +60,159 @@ Recipe with_added(Ui& ui, Recipe recipe, PackageList list, const std::set<std::s
   return std::move(edit.recipe);
 }
 
-}  // namespace
+/// The rounds of one trial, and what they found so far.
+class Trial {
+ public:
+  Trial(Ui& ui, const fs::path& recipe) : ui_(ui), path_(recipe) {}
 
-void try_recipe(Ui& ui, const fs::path& recipe) {
-  Additions tried;
-  for (int round = 1;; ++round) {
-    const BuildOutcome built = built_here(ui, recipe, false);
-    const ImportTrial trial = try_and_keep_imports(ui, built.result.image, built.lock);
-    if (trial.failed.empty()) return;
-    const ImageFacts facts = image_facts(ui.store(), built.result.image, ui.progress());
-    Additions fresh = remedies_of(
-        trial.failed, facts.missing_libraries.value.value_or(std::vector<MissingLibrary>{}));
-    keep_new(fresh.system, tried.system);
-    keep_new(fresh.packages, tried.packages);
-    if (round == kMostTrials || fresh.empty()) throw failed_imports_error(trial, recipe.string());
-    for (const FailedImport& one : trial.failed) ui.say(shown_failure(one));
-    const Recipe before = read_recipe(recipe);
-    const Recipe more = with_added(ui, with_added(ui, before, PackageList::system, fresh.system),
-                                   PackageList::packages, fresh.packages);
-    if (more.source == before.source) throw failed_imports_error(trial, recipe.string());
-    try {
-      const LockOutcome locked = relock(ui, before, more);
-      for (const std::string& change : locked.changes) ui.say(change);
-      if (locked.written) ui.say(lock_summary(more, locked));
-    } catch (const Error& error) {  // a package that there is not
-      ui.say(fmt::format("`{}` is as it was before: {}", recipe.string(), error.frames().front()));
-      throw failed_imports_error(trial, recipe.string());
+  void run() {
+    BuildOutcome built = first_build();
+    for (int round = 1;; ++round) {
+      const ImportTrial trial = all_imports(built);
+      if (trial.failed.empty()) return tell_unknown();
+      const ImageFacts facts = image_facts(ui_.store(), built.result.image, ui_.progress());
+      Additions fresh = remedies_of(
+          trial.failed, facts.missing_libraries.value.value_or(std::vector<MissingLibrary>{}));
+      keep_new(fresh.system, tried_.system);
+      keep_new(fresh.packages, tried_.packages);
+      keep_new(fresh.constraints, tried_.constraints);
+      if (round == kMostTrials || fresh.empty()) give_up(trial);
+      for (const FailedImport& one : trial.failed) ui_.say(shown_failure(one));
+      if (!took(fresh)) give_up(trial);
+      built = built_here(ui_, path_, false);
     }
   }
-}
+
+ private:
+  /// The packages' imports, and those of the project's sources.
+  ImportTrial all_imports(const BuildOutcome& built) {
+    ImportTrial trial = try_and_keep_imports(ui_, built.result.image, built.lock);
+    const fs::path folder = path_.parent_path();
+    std::vector<ProjectImport> imports = project_imports(folder.empty() ? "." : folder);
+    // Of what does not come in at all it is told once.
+    std::erase_if(imports, [&](const ProjectImport& one) {
+      const std::string& module = one.statement.module;
+      const std::string first = module.substr(0, module.find('.'));
+      return std::any_of(trial.failed.begin(), trial.failed.end(),
+                         [&](const FailedImport& failed) { return failed.import == first; });
+    });
+    ProjectTrial project =
+        try_project_imports(built.result.image, ui_.store(), ui_.progress(), imports);
+    if (!imports.empty()) {
+      ui_.say(fmt::format("imports of the project's own sources: {} succeeded, {} failed",
+                          project.imported, project.failed.size() + project.unknown.size()));
+    }
+    unknown_ = std::move(project.unknown);
+    std::move(project.failed.begin(), project.failed.end(), std::back_inserter(trial.failed));
+    return trial;
+  }
+
+  [[noreturn]] void give_up(const ImportTrial& trial) {
+    tell_unknown();
+    throw failed_imports_error(trial, path_.string());
+  }
+
+  void tell_unknown() const {
+    for (const FailedImport& one : unknown_) {
+      ui_.say(
+          fmt::format("note: `import {}` ({}): no package of the image has it; where it is not "
+                      "the project's own, `mlenv add` its package",
+                      one.import, one.package));
+    }
+  }
+
+  /// Whether the recipe has them now, and a lock.
+  bool took(const Additions& fresh) {
+    const Recipe before = read_recipe(path_);
+    Recipe more = with_added(ui_, with_added(ui_, before, PackageList::system, fresh.system),
+                             PackageList::packages, fresh.packages);
+    bounds_.constraints.insert(fresh.constraints.begin(), fresh.constraints.end());
+    if (auto bounded = with_bounds(more, bounds_)) {
+      more = *std::move(bounded);
+      for (const std::string& one : fresh.constraints) {
+        ui_.say(fmt::format("added `{}` to `constraints`", one));
+      }
+    }
+    if (more.source == before.source) return false;
+    try {
+      lock_with_remedies(before, std::move(more));
+      return true;
+    } catch (const Error& error) {  // a package that there is not
+      ui_.say(fmt::format("`{}` is as it was before: {}", path_.string(), error.frames().front()));
+      return false;
+    }
+  }
+
+  BuildOutcome first_build() {
+    try {
+      return built_here(ui_, path_, false);
+    } catch (const Error& error) {
+      const Recipe before = read_recipe(path_);
+      Recipe more = before;
+      if (!follows_hint(error, more)) throw;
+      try {
+        lock_with_remedies(before, more);
+      } catch (const Error&) {  // what was found so far is of use all the same
+        write_answer_file(path_, more.source);
+        throw;
+      }
+    }
+    return built_here(ui_, path_, false);
+  }
+
+  /// `more` holds what was added when this throws.
+  void lock_with_remedies(const Recipe& before, Recipe&& more) { lock_with_remedies(before, more); }
+  void lock_with_remedies(const Recipe& before, Recipe& more) {
+    while (true) {
+      try {
+        const LockOutcome locked = relock(ui_, before, more);
+        for (const std::string& change : locked.changes) ui_.say(change);
+        if (locked.written) ui_.say(lock_summary(more, locked));
+        return;
+      } catch (const Error& error) {
+        if (!follows_hint(error, more)) throw;
+      }
+    }
+  }
+
+  /// Whether a build that failed said what it lacks, and the recipe did not have that before.
+  bool follows_hint(const Error& error, Recipe& recipe) {
+    if (error.code() != "build-failed" || ++failed_builds_ > kMostFailedBuilds) return false;
+    const BuildRemedy remedy = remedy_in_hint(error.hint());
+    if (remedy.empty()) return false;
+    const auto& frames = error.frames();
+    ui_.say(fmt::format("{}: {}", frames.at(frames.size() > 2 ? 1 : 0), error.hint()));
+    Recipe more =
+        with_added(ui_, recipe, PackageList::system, {remedy.system.begin(), remedy.system.end()});
+    for (const std::string& one : remedy.constraints) add_build_constraint(one);
+    for (const std::string& one : remedy.requirements)
+      bounds_.build_needs[remedy.package].insert(one);
+    if (auto bounded = with_bounds(more, bounds_)) more = *std::move(bounded);
+    const bool changed = more.source != recipe.source;
+    recipe = std::move(more);
+    return changed;
+  }
+
+  /// A later bound of the same package takes the place of an earlier one.
+  void add_build_constraint(const std::string& text) {
+    const auto name = [](const std::string& one) {
+      return one.substr(0, one.find_first_of("<>=!~ "));
+    };
+    std::erase_if(bounds_.build_constraints,
+                  [&](const std::string& one) { return name(one) == name(text); });
+    bounds_.build_constraints.insert(text);
+  }
+
+  Ui& ui_;
+  fs::path path_;
+  Additions tried_;
+  RecipeBounds bounds_;
+  std::vector<FailedImport> unknown_;
+  int failed_builds_ = 0;
+};
+
+}  // namespace
+
+void try_recipe(Ui& ui, const fs::path& recipe) { Trial(ui, recipe).run(); }
 
 }  // namespace mlenv::cli

@@ -42,50 +42,58 @@ namespace mlenv::cli {
 namespace {
 
 constexpr std::array kCommands = {
-    Command{"init", "write a recipe for this machine, or from another tool's file", declare_init},
-    Command{"lock", "resolve a recipe into a lock file", declare_lock},
-    Command{"add", "add packages to a recipe, and lock it", declare_add},
-    Command{"remove", "take packages out of a recipe, and lock it", declare_remove},
-    Command{"build", "build a recipe's image into the store", declare_build},
-    Command{"vendor", "keep a copy of everything that a lock names", declare_vendor},
-    Command{"run", "run a command in an image", declare_run},
-    Command{"shell", "open a shell in an image, or in a run that goes on", declare_shell},
-    Command{"exec", "run a command in a run that goes on", declare_exec},
-    Command{"ps", "list the runs that go on", declare_ps},
-    Command{"logs", "show what a run in the background wrote", declare_logs},
-    Command{"stop", "end runs", declare_stop},
-    Command{"wait", "wait for the end of runs", declare_wait},
-    Command{"watch", "show what a run uses, and tell whether it waits", declare_watch},
-    Command{"runs", "list past and present runs", declare_runs},
-    Command{"reproduce", "repeat a run, and tell whether it gives the same bits",
+    Command{"Environment", "init", "write a recipe for this machine, or from another tool's file",
+            declare_init},
+    Command{"Environment", "lock", "resolve a recipe into a lock file", declare_lock},
+    Command{"Environment", "add", "add packages to a recipe, and lock it", declare_add},
+    Command{"Environment", "remove", "take packages out of a recipe, and lock it", declare_remove},
+    Command{"Environment", "build", "build a recipe's image into the store", declare_build},
+    Command{"Environment", "vendor", "keep a copy of everything that a lock names", declare_vendor},
+    Command{"Run", "run", "run a command in an image", declare_run},
+    Command{"Run", "shell", "open a shell in an image, or in a run that goes on", declare_shell},
+    Command{"Run", "exec", "run a command in a run that goes on", declare_exec},
+    Command{"Run", "ps", "list the runs that go on", declare_ps},
+    Command{"Run", "logs", "show what a run in the background wrote", declare_logs},
+    Command{"Run", "stop", "end runs", declare_stop},
+    Command{"Run", "wait", "wait for the end of runs", declare_wait},
+    Command{"Run", "watch", "show what a run uses, and tell whether it waits", declare_watch},
+    Command{"Results", "runs", "list past and present runs", declare_runs},
+    Command{"Results", "reproduce", "repeat a run, and tell whether it gives the same bits",
             declare_reproduce},
-    Command{"push", "push an image to a registry", declare_push},
-    Command{"pull", "pull an image from a registry", declare_pull},
-    Command{"copy", "bring an image to other machines", declare_copy},
-    Command{"images", "list the images in the store", declare_images},
-    Command{"inspect", "show what an image is made of", declare_inspect},
-    Command{"diff", "tell what changed between two runs, hosts, locks or images", declare_diff},
-    Command{"facts", "tell what this host is: system, GPUs, network, limits", declare_facts},
-    Command{"check", "tell whether an image, lock or recipe runs on a host", declare_check},
-    Command{"explain", "say what a rule of `check` means, and what to do", declare_explain},
-    Command{"probe", "try the GPUs: memory, a kernel, bandwidths, NCCL", declare_probe},
-    Command{"preflight", "measure the links between the nodes of a job", declare_preflight},
-    Command{"compare", "measure an image in a container, in a virtual machine, on the bare host",
+    Command{"Results", "diff", "tell what changed between two runs, hosts, locks or images",
+            declare_diff},
+    Command{"Results", "compare",
+            "measure an image in a container, in a virtual machine, on the bare host",
             declare_compare},
-    Command{"data", "show and refresh what is known of CUDA releases", declare_data},
-    Command{"tag", "give an image another name", declare_tag},
-    Command{"rollback", "give a name the image that it had before", declare_rollback},
-    Command{"rm", "take a name away", declare_rm},
-    Command{"gc", "free the room of what nobody needs any more", declare_gc},
-    Command{"save", "write an image as files", declare_save},
-    Command{"load", "take images from files into the store", declare_load},
-    Command{"export", "write what other tools need to use an image or a run", declare_export},
-    Command{"store", "look after the store: verify, sync, path", declare_store},
-    Command{"completion", "print a shell's completion script", declare_completion},
-    Command{"help", "say what a command does", declare_help},
-    Command{"generate", nullptr, declare_generate},
-    Command{"ssh-proxy", nullptr, declare_ssh_proxy},
-    Command{"registry-grant", nullptr, declare_registry_grant},
+    Command{"Images", "images", "list the images in the store", declare_images},
+    Command{"Images", "inspect", "show what an image is made of", declare_inspect},
+    Command{"Images", "tag", "give an image another name", declare_tag},
+    Command{"Images", "rollback", "give a name the image that it had before", declare_rollback},
+    Command{"Images", "rm", "take a name away", declare_rm},
+    Command{"Images", "save", "write an image as files", declare_save},
+    Command{"Images", "load", "take images from files into the store", declare_load},
+    Command{"Share", "push", "push an image to a registry", declare_push},
+    Command{"Share", "pull", "pull an image from a registry", declare_pull},
+    Command{"Share", "export", "write what other tools need to use an image or a run",
+            declare_export},
+    Command{"Cluster", "copy", "bring an image to other machines", declare_copy},
+    Command{"Cluster", "preflight", "measure the links between the nodes of a job",
+            declare_preflight},
+    Command{"Machine", "facts", "tell what this host is: system, GPUs, network, limits",
+            declare_facts},
+    Command{"Machine", "check", "tell whether an image, lock or recipe runs on a host",
+            declare_check},
+    Command{"Machine", "explain", "say what a rule of `check` means, and what to do",
+            declare_explain},
+    Command{"Machine", "probe", "try the GPUs: memory, a kernel, bandwidths, NCCL", declare_probe},
+    Command{"Machine", "data", "show and refresh what is known of CUDA releases", declare_data},
+    Command{"Machine", "gc", "free the room of what nobody needs any more", declare_gc},
+    Command{"Machine", "store", "look after the store: verify, sync, path", declare_store},
+    Command{"Help", "help", "say what a command does", declare_help},
+    Command{"Help", "completion", "print a shell's completion script", declare_completion},
+    Command{"", "generate", "", declare_generate},
+    Command{"", "ssh-proxy", "", declare_ssh_proxy},
+    Command{"", "registry-grant", "", declare_registry_grant},
 };
 
 void add_global_options(CLI::App& app, GlobalOptions& options) {
@@ -166,15 +174,15 @@ int show_asked(const CLI::App& app, const CLI::Success& asked) {
 int main_with(int argc, char** argv, Ui& ui) {
   CLI::App app{"mlenv: ML environments from a recipe to a pinned, reproducible container image"};
   app.name("mlenv");
+  use_help_formatter(app);
   app.set_version_flag("-V,--version", "mlenv " MLENV_VERSION, "print the version");
   app.require_subcommand(1);
   app.fallthrough();
   add_global_options(app, ui.options);
   Action chosen;
   for (const Command& command : kCommands) {
-    const bool hidden = command.purpose == nullptr;
-    CLI::App* sub = app.add_subcommand(command.name, hidden ? "" : command.purpose);
-    if (hidden) sub->group("");
+    CLI::App* sub = app.add_subcommand(command.name, command.purpose);
+    sub->group(command.group);
     const Action action = command.declare(*sub);
     sub->callback([&chosen, action] { chosen = action; });
   }

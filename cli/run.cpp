@@ -6,6 +6,7 @@
 #include "cli/command_tree.hpp"
 #include "cli/data.hpp"
 #include "cli/export.hpp"
+#include "cli/help_groups.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
@@ -256,6 +257,7 @@ Action declare_run(CLI::App& app) {
                WordKind::job);
   app.prefix_command(false);
   app.positionals_at_end(false);
+  group_options(app);
   app.footer("example: mlenv run recipe.yaml -- python train.py");
   return [options](Ui& ui) { return run_image(*options, ui); };
 }
@@ -283,6 +285,7 @@ void declare_export_job(CLI::App& app, const std::string& form,
   take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
                WordKind::job);
   app.positionals_at_end(false);
+  group_options(app);
   app.footer("example: mlenv export " + form + " job.yaml -o job.sh");
   app.callback([=] {
     *action = [options](Ui& ui) {
@@ -301,6 +304,7 @@ Action declare_shell(CLI::App& app) {
                    ->required(),
                WordKind::enterable);
   add_run_options(app, options);
+  group_options(app);
   app.footer("example: mlenv shell recipe.yaml");
   return [options](Ui& ui) {
     const bool is_image = is_recipe_path(options->image) || ui.store().find_image(options->image);

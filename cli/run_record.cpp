@@ -50,6 +50,10 @@ std::string run_state_text(const RunRecord& record) {
     return fmt::format("running (attempt {})", record.attempts->ended + 1);
   }
   if (record.end && record.end->ended_by == "timeout") return "failed (timeout)";
+  if (record.end && record.end->ended_by == "stop") {
+    const bool of_its_own = !record.end->signal && record.end->exit_code != 0;
+    return of_its_own ? fmt::format("stopped ({})", record.end->exit_code) : "stopped";
+  }
   if (record.state == "failed") return fmt::format("failed ({})", record.end->exit_code);
   if (record.state != "killed") return record.state;
   const std::string name = signal_name(static_cast<int>(record.end->signal.value_or(0)));

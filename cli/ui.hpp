@@ -70,8 +70,9 @@ std::unique_ptr<Progress> make_progress(std::string_view mode, bool quiet);
 
 using Action = std::function<int(Ui&)>;
 struct Command {
+  const char* group;  ///< its heading in the help; empty: no user's command, and not there
   const char* name;
-  const char* purpose;  ///< null: no user's command, and not in the help
+  const char* purpose;
   Action (*declare)(CLI::App& app);
 };
 
@@ -114,6 +115,8 @@ RegistryOptions registry_options(bool plain_http);
 /// What a push came to, on stderr.
 void say_pushed(const Ui& ui, const Reference& where, const Pusher::Pushed& pushed);
 
+/// Help of it, and of what is added to it from now on, is set in our way.
+void use_help_formatter(CLI::App& app);
 /// As `mlenv COMMAND --help` prints it, without the last newline.
 std::string help_text(const CLI::App& command);
 

@@ -6,21 +6,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/guessed_words.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
-
-/// Words of other programs for what we have.
-struct Alias {
-  std::string_view theirs;
-  std::string_view ours;
-};
-constexpr std::array kAliases{
-    Alias{"ls", "images"},        Alias{"list", "images"},         Alias{"rmi", "rm"},
-    Alias{"delete", "rm"},        Alias{"export", "save"},         Alias{"install", "add"},
-    Alias{"uninstall", "remove"}, Alias{"verify", "store verify"}, Alias{"sync", "store sync"},
-};
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
@@ -65,6 +55,11 @@ Error unknown_option(const CLI::App& app, const std::string& word) {
     near = nearest_word(plain, names_of_options(&app));
   }
   const std::string command = command_line_of(app);
+  const bool runs = app.get_option_no_throw("--volume") != nullptr;
+  if (const std::string_view meant = meant_by_option(word); runs && !meant.empty()) {
+    return usage_error("usage", "there is no option `{}` of `{}`", word, command)
+        .hint(std::string(meant));
+  }
   return usage_error("usage", "there is no option `{}` of `{}`{}", word, command,
                      near.empty() ? "" : "; " + did_you_mean("--" + near))
       .hint(fmt::format("see `{} --help`", command));
@@ -192,14 +187,14 @@ std::string command_line_of(const CLI::App& app) {
 Error unknown_command(const CLI::App& app, std::string_view word) {
   const bool is_top = app.get_parent() == nullptr;
   const std::string around = command_line_of(app);
-  std::string near = nearest_word(word, names_of_commands(app));
-  for (const Alias& alias : kAliases) {
-    if (is_top && alias.theirs == word) near = alias.ours;
-  }
+  const std::string near = nearest_word(word, names_of_commands(app));
   constexpr std::string_view kOurName = "mlenv ";
   const std::string shown =
       (is_top ? "" : around.substr(kOurName.size()) + " ") + std::string(word);
   Error mistake = usage_error("unknown-command", "there is no command `{}`", shown);
+  if (const std::string_view meant = meant_by_command(word); is_top && !meant.empty()) {
+    return std::move(mistake).hint(std::string(meant));
+  }
   if (near.empty()) {
     return std::move(mistake).hint(fmt::format("`{} --help` lists the commands", around));
   }

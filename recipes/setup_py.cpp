@@ -4,6 +4,7 @@
 #include <set>
 
 #include "recipes/python_tokens.hpp"
+#include "recipes/python_values.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -11,85 +12,28 @@ namespace {
 
 using TokenKind = PythonToken::Kind;
 
-/// A plain value: one text, or a list of texts.
-struct PlainValue {
-  bool list = false;
-  std::vector<std::string> items;
-};
-
 class SetupReader {
  public:
-  explicit SetupReader(std::string_view text) : tokens_(python_tokens(text)) {}
+  explicit SetupReader(std::string_view text) : tokens_(python_tokens(text)), values_(tokens_) {}
 
   SetupFacts read() {
     for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
-      if (tokens_[i].kind != TokenKind::name) continue;
-      if (i == 0 || tokens_[i - 1].kind == TokenKind::line_end) {
-        statement(i);
-      }
-      if (tokens_[i].text == "setup" && is_sign(tokens_[i + 1], '(') &&
-          (i == 0 || tokens_[i - 1].text != "def")) {
+      if (tokens_[i].kind == TokenKind::name && tokens_[i].text == "setup" &&
+          is_sign(tokens_[i + 1], '(') && (i == 0 || tokens_[i - 1].text != "def")) {
         facts_.calls_setup = true;
         arguments(i + 2);
       }
     }
+    facts_.conditional = values_.conditional();
     return std::move(facts_);
   }
 
  private:
-  /// What a statement puts into a name.
-  struct Addition {
-    PythonTokens value;
-    bool margin = false;
-    int line = 0;
-  };
-
   const PythonToken& at(std::size_t i) const { return tokens_[std::min(i, tokens_.size() - 1)]; }
-  PythonTokens expression(std::size_t begin) const {
-    const PythonTokens rest = PythonTokens(tokens_).subspan(std::min(begin, tokens_.size()));
-    return rest.first(expression_length(rest));
-  }
-
-  /// `x = …`, and what changes `x`: `x += …`, `x.append(…)`.
-  void statement(std::size_t i) {
-    const PythonToken& name = tokens_[i];
-    const bool plus = is_sign(at(i + 1), '+') && is_sign(at(i + 2), '=');
-    if (is_sign(at(i + 1), '[') && at(i + 2).kind == TokenKind::text && is_sign(at(i + 3), ']') &&
-        is_sign(at(i + 4), '=')) {
-      keys_[name.text].emplace(at(i + 2).text, at(i + 2).line);
-      return;
-    }
-    if (const std::size_t value = value_assigned(i); value > 0) {
-      // What a condition or a function assigns, or is assigned again, is computed.
-      if (!name.margin || !assigned_.emplace(name.text, expression(value)).second) {
-        changed_.insert(name.text);
-      }
-    } else if (plus) {
-      added_[name.text].push_back({expression(i + 3), name.margin, name.line});
-    } else if (is_sign(at(i + 1), '.') && is_sign(at(i + 3), '(') &&
-               (at(i + 2).text == "append" || at(i + 2).text == "extend")) {
-      added_[name.text].push_back({expression(i + 4), name.margin, name.line});
-    } else if (is_sign(at(i + 1), '.') || is_sign(at(i + 2), '=')) {
-      changed_.insert(name.text);
-    }
-  }
-
-  /// Where the value begins in `x = …` and `x: list[str] = …`; 0: it is neither.
-  std::size_t value_assigned(std::size_t i) const {
-    if (is_sign(at(i + 1), '=')) return is_sign(at(i + 2), '=') ? 0 : i + 2;
-    if (!is_sign(at(i + 1), ':')) return 0;
-    int depth = 0;
-    for (std::size_t j = i + 2; j < tokens_.size(); ++j) {
-      depth += depth_change(tokens_[j]);
-      if (tokens_[j].kind == TokenKind::line_end) return 0;
-      if (depth == 0 && is_sign(tokens_[j], '=')) return j + 1;
-    }
-    return 0;
-  }
 
   void arguments(std::size_t begin) {
     for (std::size_t i = begin; i < tokens_.size();) {
-      const PythonTokens one = expression(i);
+      const PythonTokens one = values_.expression(i);
       if (one.size() > 2 && one[0].kind == TokenKind::name && is_sign(one[1], '=')) {
         argument(one[0], one.subspan(2));
       } else if (one.size() > 2 && is_sign(one[0], '*') && is_sign(one[1], '*')) {
@@ -103,7 +47,7 @@ class SetupReader {
 
   /// `**dict(name="x")`, `**{"name": "x"}`, or a name that has such a value.
   void dictionary(PythonTokens value) {
-    if (value.size() == 1 && assigned_.contains(value[0].text)) value = assigned_[value[0].text];
+    if (value.size() == 1) value = instead_of(value);
     if (value.size() > 2 && value[0].text == "dict" && is_sign(value[1], '(')) {
       for (std::size_t i = 2; i < value.size();) {
         const PythonTokens rest = value.subspan(i);
@@ -121,6 +65,12 @@ class SetupReader {
     }
   }
 
+  /// What a name was given first; without that, itself.
+  PythonTokens instead_of(PythonTokens name) const {
+    const PythonTokens value = values_.mentioned(name[0].text);
+    return value.empty() ? name : value;
+  }
+
   void argument(const PythonToken& key, PythonTokens value) {
     if (key.text == "name") facts_.name = single(value);
     if (key.text == "python_requires") facts_.python = single(value);
@@ -131,7 +81,7 @@ class SetupReader {
     if (key.text == "install_requires") install_requires(key, value);
     if (key.text == "requires" && !facts_.requires_) {
       facts_.line = key.line;
-      if (auto items = plain(value, 0)) {
+      if (auto items = values_.plain(value)) {
         facts_.requires_ = SetupFacts::Texts{std::move(items->items), key.line};
       }
     }
@@ -148,14 +98,12 @@ class SetupReader {
   void requirements_of(PythonTokens value, int line, int depth) {
     constexpr int kDeepest = 4;
     for (const PythonTokens part : summands(value)) {
-      const auto known = part.size() == 1 && depth < kDeepest && !changed_.contains(part[0].text)
-                             ? assigned_.find(part[0].text)
-                             : assigned_.end();
-      if (auto items = plain(part, 0)) {
+      const PythonTokens known = depth < kDeepest ? values_.given(part) : PythonTokens();
+      if (auto items = values_.plain(part)) {
         require(items->items, line);
-      } else if (known != assigned_.end() && summands(known->second).size() > 1) {
-        requirements_of(known->second, line, depth + 1);
-        additions_to(part[0].text);
+      } else if (summands(known).size() > 1) {
+        requirements_of(known, line, depth + 1);
+        additions_to(part);
       } else {
         facts_.computed = true;
         named_files(part, 0);
@@ -184,17 +132,16 @@ class SetupReader {
   }
 
   std::optional<std::string> single(PythonTokens value) {
-    const auto found = plain(value, 0);
+    const auto found = values_.plain(value);
     if (!found || found->list || found->items.size() != 1) return std::nullopt;
     return found->items.front();
   }
 
   void extras(PythonTokens value) {
     if (value.size() == 1) {
-      if (const auto more = keys_.find(value[0].text); more != keys_.end()) {
-        facts_.extras.insert(more->second.begin(), more->second.end());
-      }
-      if (assigned_.contains(value[0].text)) value = assigned_[value[0].text];
+      const auto& more = values_.keys(value[0].text);
+      facts_.extras.insert(more.begin(), more.end());
+      value = instead_of(value);
     }
     int depth = 0;
     for (std::size_t i = 0; i + 1 < value.size(); ++i) {
@@ -205,138 +152,33 @@ class SetupReader {
     }
   }
 
-  /// nullopt: computed in another way.
-  std::optional<PlainValue> plain(PythonTokens value, int depth) {
-    constexpr int kDeepest = 20;
-    if (value.empty() || depth > kDeepest || --steps_ < 0) return std::nullopt;
-    PlainValue all;
-    for (std::size_t i = 0; i < value.size();) {
-      if (i > 0 && !is_sign(value[i++], '+')) return std::nullopt;
-      const Operand one = operand(value.subspan(i), depth);
-      if (!one.value || !add(*one.value, all)) return std::nullopt;
-      i += one.length;
-    }
-    return all;
-  }
-
-  struct Operand {
-    std::optional<PlainValue> value;
-    std::size_t length = 1;
-  };
-
-  Operand operand(PythonTokens value, int depth) {
-    if (value.empty()) return {};
-    const PythonToken& first = value.front();
-    if (first.kind == TokenKind::text) return texts(value);
-    if (is_sign(first, '[') || is_sign(first, '(')) {
-      const std::size_t length = bracket_length(value);
-      if (length < 2) return {};
-      return {items(value.subspan(1, length - 2), is_sign(first, '('), depth), length};
-    }
-    if (first.kind != TokenKind::name || changed_.contains(first.text)) return {};
-    const auto known = assigned_.find(first.text);
-    if (known == assigned_.end()) return {};
-    auto held = plain(known->second, depth + 1);
-    if (held && !add_later(first.text, depth, *held)) held.reset();
-    return {std::move(held)};
-  }
-
-  /// Neighbours are one text.
-  static Operand texts(PythonTokens value) {
-    PlainValue one{false, {std::string{}}};
-    std::size_t length = 0;
-    for (; length < value.size() && value[length].kind == TokenKind::text; ++length) {
-      if (!value[length].plain) return {};
-      one.items.front() += value[length].text;
-    }
-    return {std::move(one), length};
-  }
-
-  /// What statements add to a name: those at the margin always, others where a condition says so.
-  bool add_later(const std::string& name, int depth, PlainValue& held) {
-    const auto found = added_.find(name);
-    if (found == added_.end()) return true;
-    held.list = true;
-    for (const Addition& one : found->second) {
-      if (!one.margin) {
-        tell_conditional(one);
-        continue;
-      }
-      const auto more = plain(one.value, depth + 1);
-      if (!more || !add(*more, held)) return false;
-    }
-    return true;
-  }
-
-  bool add(const PlainValue& one, PlainValue& all) {
-    constexpr std::size_t kMost = 10'000;
-    for (const std::string& item : one.items) {
-      if (item.size() >= bytes_) return false;
-      bytes_ -= item.size();
-    }
-    if (all.items.empty() || all.list || one.list) {
-      all.list = all.list || one.list;
-      all.items.insert(all.items.end(), one.items.begin(), one.items.end());
-    } else {
-      all.items.back() += one.items.front();
-    }
-    return all.items.size() <= kMost;
-  }
-
-  std::optional<PlainValue> items(PythonTokens inner, bool round, int depth) {
-    PlainValue all{true, {}};
-    bool commas = false;
-    for (std::size_t i = 0; i < inner.size();) {
-      const PythonTokens rest = inner.subspan(i);
-      const PythonTokens one = rest.first(expression_length(rest));
-      const auto value = plain(one, depth + 1);
-      if (!value) return std::nullopt;
-      all.items.insert(all.items.end(), value->items.begin(), value->items.end());
-      i += one.size();
-      commas = commas || i < inner.size();
-      ++i;
-    }
-    if (round && !commas && all.items.size() == 1) all.list = false;  // ("a")
-    return all;
-  }
-
   /// Of `open("requirements.txt")`, wherever on the way to the value it stands.
   void named_files(PythonTokens value, int depth) {
     if (depth > 4) return;
-    for (const PythonToken& token : value) {
-      if (--steps_ < 0) return;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const PythonToken& token = value[i];
+      if (!values_.step()) return;
       if (token.kind == TokenKind::text) add_file(token.text);
       if (token.kind != TokenKind::name) continue;
-      if (const auto found = assigned_.find(token.text); found != assigned_.end()) {
-        named_files(found->second, depth + 1);
-      }
-      additions_to(token.text);
+      named_files(values_.mentioned(token.text), depth + 1);
+      additions_to(value.subspan(i, 1));
       named_in_function(token.text, depth);
     }
   }
 
   /// To a name whose value itself is computed.
-  void additions_to(const std::string& name) {
-    const auto found = added_.find(name);
-    if (found == added_.end() || !heeded_.insert(name).second) return;
-    for (const Addition& one : found->second) {
-      const auto items = one.margin ? plain(one.value, 0) : std::nullopt;
+  void additions_to(PythonTokens name) {
+    const auto& all = values_.additions(name);
+    if (all.empty() || !heeded_.insert(name[0].text).second) return;
+    for (const PythonValues::Addition& one : all) {
+      const auto items = one.margin ? values_.plain(one.value) : std::nullopt;
       if (items) {
         require(items->items, one.line);
       } else if (!one.margin) {
-        tell_conditional(one);
+        values_.note_conditional(one);
       } else {
         named_files(one.value, 1);
       }
-    }
-  }
-
-  void tell_conditional(const Addition& one) {
-    for (const PythonToken& token : one.value) {
-      if (token.kind != TokenKind::text) continue;
-      const std::pair<std::string, int> told{token.text, token.line};
-      auto& all = facts_.conditional;
-      if (std::find(all.begin(), all.end(), told) == all.end()) all.push_back(told);
     }
   }
 
@@ -372,14 +214,9 @@ class SetupReader {
 
   static constexpr std::size_t kMostSearched = 200;
   std::vector<PythonToken> tokens_;
-  std::map<std::string, PythonTokens> assigned_;
-  std::map<std::string, std::vector<Addition>> added_;
-  std::map<std::string, std::map<std::string, int>> keys_;  ///< of `x["a"] = …`, and where
+  PythonValues values_;
   std::set<std::string> heeded_;
-  std::set<std::string> changed_;              ///< by more than one plain assignment at the margin
-  std::set<std::string> searched_;             ///< for files that they are read from
-  int steps_ = 20'000;                         ///< that a file may cost: it may be anybody's
-  std::size_t bytes_ = std::size_t{4} << 20U;  ///< of texts that it may come to
+  std::set<std::string> searched_;  ///< for files that they are read from
   SetupFacts facts_;
 };
 

@@ -158,6 +158,31 @@ const TomlValue* TomlValue::find(const std::string& key) const {
   return found == members.end() ? nullptr : &found->second;
 }
 
+const TomlValue* TomlValue::table(const std::string& key) const {
+  const TomlValue* found = find(key);
+  return found != nullptr && found->kind == Kind::table ? found : nullptr;
+}
+
+std::string TomlValue::text_of(const std::string& key) const {
+  const TomlValue* found = find(key);
+  return found != nullptr && found->kind == Kind::text ? found->text : std::string();
+}
+
+std::vector<std::string> TomlValue::texts_of(const std::string& key) const {
+  std::vector<std::string> texts;
+  const TomlValue* list = find(key);
+  if (list == nullptr) return texts;
+  for (const TomlValue& one : list->items) {
+    if (one.kind == Kind::text) texts.push_back(one.text);
+  }
+  return texts;
+}
+
+bool TomlValue::is_set(const std::string& key) const {
+  const TomlValue* found = find(key);
+  return found != nullptr && found->kind == Kind::boolean && found->boolean;
+}
+
 Error TomlFile::mistake(int line, int column, std::string_view message) const {
   Error error = usage_error(code, "{}", shown_mistake(shown_path, text, line, column, message));
   if (!hint.empty()) error.hint(hint);

@@ -25,6 +25,16 @@ struct TomlValue {
 
   /// Null when there is no such member.
   const TomlValue* find(const std::string& key) const;
+
+  // Of other tools' files, which say things in several ways: what is of another kind is not there.
+  /// Null when there is no table of that name.
+  const TomlValue* table(const std::string& key) const;
+  /// Empty when there is no text of that name.
+  std::string text_of(const std::string& key) const;
+  /// The texts among the items of a list of that name.
+  std::vector<std::string> texts_of(const std::string& key) const;
+  /// Whether it says `true`.
+  bool is_set(const std::string& key) const;
 };
 
 using TomlKind = TomlValue::Kind;

@@ -1,7 +1,10 @@
 #include "recipes/yaml.hpp"
 
+#include <algorithm>
 #include <istream>
+#include <map>
 #include <optional>
+#include <set>
 #include <streambuf>
 
 #include <fmt/core.h>
@@ -19,6 +22,10 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 32;
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20U;
+/// Of another tool's: what lists all that is installed on several platforms is longer.
+constexpr std::size_t kMaxForeignBytes = std::size_t{4} << 20U;
+/// Values that aliases may stand for, all together: a few lines of them can mean billions.
+constexpr std::size_t kMostAliased = 10'000;
 
 /// Lets yaml-cpp read the text where it lies.
 class ViewBuffer final : public std::streambuf {
@@ -28,7 +35,8 @@ class ViewBuffer final : public std::streambuf {
   }
 };
 
-enum class YamlTags { refused, passed_over };
+/// Whose file it is: a recipe has no tags, anchors and aliases.
+enum class YamlOf { recipe, others };
 
 /// Ends the parse at the first thing that cannot be read on from.
 struct Stop {};
@@ -37,19 +45,37 @@ struct Stop {};
 /// duplicate keys and expands aliases.
 class Builder final : public YAML::EventHandler {
  public:
-  Builder(YamlDocument& document, const YamlText& text, YamlTags tags)
-      : document_(document), text_(text), tags_(tags) {}
+  Builder(YamlDocument& document, const YamlText& text, YamlOf whose)
+      : document_(document), text_(text), whose_(whose) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
-    put(node(YamlNode::Kind::null, mark));
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    put(node(YamlNode::Kind::null, mark), anchor);
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    mistake(mark, "aliases (`*name`) are not supported: write the value out");
-    put(node(YamlNode::Kind::null, mark));
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (whose_ == YamlOf::recipe) {
+      mistake(mark, "aliases (`*name`) are not supported: write the value out");
+      return put(node(YamlNode::Kind::null, mark), 0);
+    }
+    const auto known = anchored_.find(anchor);
+    if (known == anchored_.end()) {
+      mistake(mark, "this alias (`*name`) stands within what it names");
+      throw Stop{};
+    }
+    YamlNode copy = known->second;
+    const Extent extent = extent_of(copy);
+    aliased_ += extent.values;
+    if (aliased_ > kMostAliased || open_.size() + extent.depth > kMaxDepth) {
+      mistake(mark, "aliases (`*name`) make more of the file than can be read");
+      throw Stop{};
+    }
+    copy.line = mark.line + 1;
+    copy.column = mark.column + 1;
+    put(std::move(copy), 0);
   }
   void OnAnchor(const YAML::Mark& mark, const std::string&) override {
+    if (whose_ == YamlOf::others) return;
     mistake(mark, "anchors (`&name`) are not supported: write the value where it is needed");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -59,20 +85,23 @@ class Builder final : public YAML::EventHandler {
     scalar.text = value;
     scalar.quoted = tag == "!";
     if (bare) check_extent(scalar);  // else the place is that of the anchor or tag
-    put(std::move(scalar));
+    put(std::move(scalar), anchor);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value style) override {
     check_tag(mark, tag);
-    open(node(YamlNode::Kind::list, mark), mark, style);
+    open(node(YamlNode::Kind::list, mark), mark, style, anchor);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value style) override {
     check_tag(mark, tag);
-    open(node(YamlNode::Kind::map, mark), mark, style);
+    open(node(YamlNode::Kind::map, mark), mark, style, anchor);
   }
-  void OnMapEnd() override { close(); }
+  void OnMapEnd() override {
+    if (whose_ == YamlOf::others) merge(open_.back());
+    close();
+  }
 
   /// Whether the values are not what their author meant: nothing more is to be said of them.
   bool unfit() const { return unfit_; }
@@ -109,7 +138,7 @@ class Builder final : public YAML::EventHandler {
     return !tag.empty() && tag != "?" && tag != "!";
   }
   bool check_tag(const YAML::Mark& mark, const std::string& tag) {
-    if (!is_foreign(tag) || tags_ == YamlTags::passed_over) return true;
+    if (!is_foreign(tag) || whose_ == YamlOf::others) return true;
     mistake(mark, "tags (`!name`) are not supported");
     return false;
   }
@@ -121,14 +150,59 @@ class Builder final : public YAML::EventHandler {
     const auto wrong =
         scalar.quoted ? text_.unclosed_quote(scalar.line, scalar.column)
                       : text_.continued(scalar.line, scalar.column, scalar.text, in_brackets());
-    if (!wrong) return;
+    // A shell's line that goes on.
+    const bool goes_on = scalar.text.find(" \\ ") != std::string::npos;
+    if (!wrong || (whose_ == YamlOf::others && !scalar.quoted && goes_on)) return;
     document_.mistakes.push_back(*wrong);
     // A bracket that is not closed explains it better: the parser will come to that.
     if (scalar.quoted || !in_brackets()) throw Stop{};
     unfit_ = true;
   }
 
-  void open(YamlNode made, const YAML::Mark& mark, YAML::EmitterStyle::value style) {
+  struct Extent {
+    std::size_t values = 1;
+    std::size_t depth = 0;  ///< of lists and maps
+  };
+  static Extent extent_of(const YamlNode& node) {
+    Extent all;
+    const auto count = [&](const YamlNode& one) {
+      const Extent inner = extent_of(one);
+      all.values += inner.values;
+      all.depth = std::max(all.depth, inner.depth + 1);
+    };
+    for (const YamlNode& item : node.items) count(item);
+    for (const YamlMember& member : node.members) count(member.value);
+    return all;
+  }
+
+  /// `<<: *name`, and a list of such (YAML's "Merge Key Language-Independent Type"): what the map
+  /// says itself goes before.
+  static void merge(YamlNode& map) {
+    const auto is_merge = [](const YamlMember& one) {
+      return one.key.text == "<<" && !one.key.quoted;
+    };
+    if (std::none_of(map.members.begin(), map.members.end(), is_merge)) return;
+    std::vector<YamlMember> own;
+    std::vector<YamlMember> more;
+    std::set<std::string> names;
+    for (YamlMember& member : map.members) {
+      if (!is_merge(member)) names.insert(member.key.text);
+      (is_merge(member) ? more : own).push_back(std::move(member));
+    }
+    const auto take = [&](const YamlNode& other) {
+      for (const YamlMember& member : other.members) {
+        if (names.insert(member.key.text).second) own.push_back(member);
+      }
+    };
+    for (const YamlMember& member : more) {
+      take(member.value);
+      for (const YamlNode& item : member.value.items) take(item);
+    }
+    map.members = std::move(own);
+  }
+
+  void open(YamlNode made, const YAML::Mark& mark, YAML::EmitterStyle::value style,
+            YAML::anchor_t anchor) {
     if (open_.size() >= kMaxDepth) {
       mistake(mark, "nested too deeply");
       throw Stop{};
@@ -138,6 +212,7 @@ class Builder final : public YAML::EventHandler {
     open_.push_back(std::move(made));
     keys_.emplace_back();
     brackets_.push_back(flow);
+    anchors_.push_back(anchor);
   }
 
   void close() {
@@ -145,11 +220,14 @@ class Builder final : public YAML::EventHandler {
     open_.pop_back();
     keys_.pop_back();
     brackets_.pop_back();
-    put(std::move(done));
+    const YAML::anchor_t anchor = anchors_.back();
+    anchors_.pop_back();
+    put(std::move(done), anchor);
   }
 
   /// A finished value goes to the innermost open list or map, there alternately as key and value.
-  void put(YamlNode done) {
+  void put(YamlNode done, YAML::anchor_t anchor) {
+    if (anchor != 0 && whose_ == YamlOf::others) anchored_.insert_or_assign(anchor, done);
     if (open_.empty()) {
       document_.root = std::move(done);
       return;
@@ -174,11 +252,14 @@ class Builder final : public YAML::EventHandler {
 
   YamlDocument& document_;
   const YamlText& text_;
-  YamlTags tags_;
+  YamlOf whose_;
   std::vector<YamlNode> open_;
   std::vector<bool> brackets_;       ///< per open node: whether it is written in brackets
   std::size_t before_brackets_ = 0;  ///< mistakes found before the outermost open bracket
   bool unfit_ = false;
+  std::map<YAML::anchor_t, YamlNode> anchored_;
+  std::vector<YAML::anchor_t> anchors_;  ///< per open node; 0: none
+  std::size_t aliased_ = 0;
   std::vector<std::vector<YamlNode>> keys_;  ///< per open node: a key that waits for its value
 };
 
@@ -240,13 +321,13 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
-void read_document(std::string& text, YamlTags tags, YamlDocument& document) {
+void read_document(std::string& text, YamlOf whose, YamlDocument& document) {
   const YamlText shown(text);
-  Builder builder(document, shown, tags);
+  Builder builder(document, shown, whose);
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
   YamlDocument second;
-  Builder rest(second, shown, tags);
+  Builder rest(second, shown, whose);
   Builder* reading = &builder;
   // What is recorded may be so in a second document.
   const auto stopped = [&] {
@@ -274,11 +355,12 @@ void read_document(std::string& text, YamlTags tags, YamlDocument& document) {
   if (builder.unfit()) document.complete = false;
 }
 
-YamlDocument parse_with(std::string_view text, YamlTags tags) {
+YamlDocument parse_with(std::string_view text, YamlOf whose) {
   YamlDocument document;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  if (text.size() > kMaxBytes) {
-    document.mistakes.push_back({1, 1, "the file is larger than 1 MiB"});
+  const std::size_t most = whose == YamlOf::recipe ? kMaxBytes : kMaxForeignBytes;
+  if (text.size() > most) {
+    document.mistakes.push_back({1, 1, fmt::format("the file is larger than {} MiB", most >> 20U)});
     return document;
   }
   const std::size_t fault = utf8_fault(text);
@@ -293,7 +375,7 @@ YamlDocument parse_with(std::string_view text, YamlTags tags) {
     }
   }
   std::string copy(text);
-  read_document(copy, tags, document);
+  read_document(copy, whose, document);
   const std::optional<MergeMarker> marker = merge_marker(text);
   if (marker && !document.complete) {
     document.mistakes = {
@@ -309,10 +391,8 @@ YamlDocument parse_with(std::string_view text, YamlTags tags) {
 
 }  // namespace
 
-YamlDocument parse_yaml(std::string_view text) { return parse_with(text, YamlTags::refused); }
+YamlDocument parse_yaml(std::string_view text) { return parse_with(text, YamlOf::recipe); }
 
-YamlDocument parse_foreign_yaml(std::string_view text) {
-  return parse_with(text, YamlTags::passed_over);
-}
+YamlDocument parse_foreign_yaml(std::string_view text) { return parse_with(text, YamlOf::others); }
 
 }  // namespace mlenv

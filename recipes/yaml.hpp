@@ -44,8 +44,10 @@ struct YamlDocument {
 /// them), and anchors, aliases and tags (not needed in a recipe, and aliases make small files
 /// large) are mistakes.
 YamlDocument parse_yaml(std::string_view text);
-/// Of another tool's file: tags are passed over, for these files are there as they are (old condas
-/// write `!!python/tuple`).
+/// Of another tool's file, which is there as it is: tags are passed over (old condas write
+/// `!!python/tuple`), aliases are the values that they name, and `<<` takes over the members of
+/// maps (together they stand for ten thousand values at most), and a plain text goes on behind a
+/// line's `\`.
 YamlDocument parse_foreign_yaml(std::string_view text);
 
 }  // namespace mlenv

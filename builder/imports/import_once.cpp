@@ -52,14 +52,15 @@ ImportOutcome judged_import(const ImportAnswer& answer, std::chrono::seconds lim
   return {end_of(answer.exit), {}};
 }
 
-ImportOutcome import_once(const std::string& name, const Overlay& tree,
+ImportOutcome import_once(const std::vector<std::string>& names, const Overlay& tree,
                           const std::vector<std::string>& env, std::chrono::seconds limit) {
   const auto end = ImportClock::now() + limit;
   Pipe answer = make_pipe();
   const Fd nowhere = open_file("/dev/null", O_WRONLY);
   SandboxCommand command;
   command.overlay = tree;
-  command.argv = {std::string(kImporter), "-c", std::string(import_program()), name};
+  command.argv = {std::string(kImporter), "-c", std::string(import_program())};
+  command.argv.insert(command.argv.end(), names.begin(), names.end());
   command.env = env;
   command.folder = "/tmp";
   command.stdout_fd = answer.write_end.get();

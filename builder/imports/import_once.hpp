@@ -26,9 +26,10 @@ struct ImportOutcome {
 /// interpreter itself, with whatever status, did not.
 ImportOutcome judged_import(const ImportAnswer& answer, std::chrono::seconds limit);
 
-/// `tree` is the image's, with a writable folder that no other import has; `env` as it is. Nothing
-/// of it goes on afterwards.
-ImportOutcome import_once(const std::string& name, const Overlay& tree,
+/// `names` in turn, until one fails: `a.b`, or `a.b:c,d` for `from a.b import c, d`. `tree` is the
+/// image's, with a writable folder that no other import has; `env` as it is. Nothing of it goes on
+/// afterwards.
+ImportOutcome import_once(const std::vector<std::string>& names, const Overlay& tree,
                           const std::vector<std::string>& env, std::chrono::seconds limit);
 
 }  // namespace mlenv

@@ -1,4 +1,4 @@
-"""Imports the one name that is its argument; for Python 3.6 and later.
+"""Imports what its arguments name, `a.b` or `a.b:c,d`, in turn; for Python 3.6 and later.
 
 What was its standard output is for the answer: `imported`, or `failed`, the error and the module
 that is nowhere, each after a NUL. Nothing else is loaded for it, so that the name finds the
@@ -24,7 +24,21 @@ def missing_module(error):
         error = error.__cause__
     return name
 
-def main(name):
+def take(what):
+    module, _, names = what.partition(':')
+    __import__(module)
+    for name in names.split(',') if names else ():
+        if hasattr(sys.modules[module], name):
+            continue
+        part = module + '.' + name
+        try:
+            __import__(part)
+        except ModuleNotFoundError as error:
+            if error.name not in (part, module):
+                raise
+            raise ImportError('cannot import name %r from %r' % (name, module)) from None
+
+def main(all):
     answer = os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -32,11 +46,12 @@ def main(name):
     sys.argv[1:] = []
     sys.path[:] = [place for place in sys.path if place]
     try:
-        __import__(name)
+        for what in all:
+            take(what)
         said = 'imported'
     except BaseException as error:
         said = '\0'.join(('failed', first_line(error)[:2000], missing_module(error)[:200]))
     os.write(answer, said.encode('utf-8', 'backslashreplace'))
     os._exit(0)
 
-main(sys.argv[1])
+main(sys.argv[1:])

@@ -7,14 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/pool.hpp"
 #include "base/printable.hpp"
-#include "builder/imports/import_once.hpp"
+#include "builder/imports/import_place.hpp"
 #include "builder/imports/top_levels.hpp"
-#include "builder/run/layer_stack.hpp"
-#include "builder/run/lent_tree.hpp"
-#include "builder/run/run_step.hpp"
-#include "images/inspect/software.hpp"
+#include "recipes/module_distributions.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -22,11 +18,8 @@ namespace {
 
 using TrialClock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kImportLimit{120};
 constexpr std::chrono::seconds kPackageLimit{300};
 constexpr std::chrono::minutes kTrialLimit{30};
-/// A framework takes a gigabyte while it is imported.
-constexpr unsigned kMostAtOnce = 8;
 
 std::vector<std::string> requested_packages(const Lock& lock) {
   std::vector<std::string> names;
@@ -34,23 +27,6 @@ std::vector<std::string> requested_packages(const Lock& lock) {
     if (wheel.requested) names.push_back(wheel.name);
   }
   return names;
-}
-
-std::vector<std::string> importers_environment(const Image& image) {
-  std::vector<std::string> env = image.settings.env;
-  // As an ordinary program has it, but nothing is left behind and nothing asks for a display.
-  for (const std::string_view one :
-       {"HOME=/root", "USER=root", "TERM=dumb", "TZ=UTC", "PYTHONDONTWRITEBYTECODE=1",
-        "PYTHONWARNINGS=ignore", "MPLBACKEND=agg", "HF_HUB_OFFLINE=1"}) {
-    env.emplace_back(one);
-  }
-  return env;
-}
-
-/// Nothing of a build's machine has them.
-bool wants_driver(const FailedImport& failed) {
-  return is_from_driver(failed.library) || says(failed.error, "libcuda.so") ||
-         says(failed.error, "CUDA driver");
 }
 
 /// One package's imports.
@@ -62,8 +38,7 @@ struct PackageTrial {
 
 class PackageImporter {
  public:
-  PackageImporter(const LentTree& tree, const Image& image, fs::path scratch)
-      : tree_(tree), env_(importers_environment(image)), scratch_(std::move(scratch)) {}
+  explicit PackageImporter(const ImportPlace& place) : place_(place) {}
 
   PackageTrial tried(const ImportablePackage& package) const {
     PackageTrial trial;
@@ -78,12 +53,13 @@ class PackageImporter {
             trial);
         break;
       }
-      const TemporaryFolder folder{scratch_, "import-"};
-      const ImportOutcome outcome = import_once(
-          name, tree_.stacked(folder.path()), env_,
-          std::min(kImportLimit, std::max(kPackageLimit - used, std::chrono::seconds{1})));
-      if (outcome.error.empty()) {
+      const auto limit =
+          std::min(kImportLimit, std::max(kPackageLimit - used, std::chrono::seconds{1}));
+      const ImportOutcome outcome = place_.once({name}, limit);
+      if (outcome.error.empty() || comes_in_with_host(package, name, outcome, limit)) {
         ++trial.imported;
+      } else if (is_of_extra(package, outcome)) {
+        continue;
       } else {
         add(package, name, outcome, trial);
       }
@@ -92,6 +68,37 @@ class PackageImporter {
   }
 
  private:
+  /// A part of a package beside others that only an extra makes work, which nobody asked for:
+  /// `blackd` of black.
+  static bool is_of_extra(const ImportablePackage& package, const ImportOutcome& outcome) {
+    constexpr std::string_view kSays = "No module named '";
+    std::string module = outcome.module;
+    if (const std::size_t at = outcome.error.find(kSays);
+        module.empty() && at != std::string::npos) {
+      const std::size_t begin = at + kSays.size();
+      module = outcome.error.substr(begin, outcome.error.find('\'', begin) - begin);
+    }
+    if (module.empty() || package.imports.size() < 2) return false;
+    const std::string first = module.substr(0, module.find('.'));
+    const std::string_view known = distribution_of_module(first);
+    const std::string name = normalise_wheel_name(known.empty() ? std::string_view(first) : known);
+    return std::find(package.of_extras.begin(), package.of_extras.end(), name) !=
+           package.of_extras.end();
+  }
+
+  /// A part that another package brings in, and that brings that in itself, first finds itself
+  /// half done: what counts is that it is there once the other is.
+  bool comes_in_with_host(const ImportablePackage& package, const std::string& name,
+                          const ImportOutcome& outcome, std::chrono::seconds limit) const {
+    if (!outcome.module.empty() || says(outcome.error, "cannot open shared")) return false;
+    const bool is_there_already = says(outcome.error, "already registered");
+    return std::any_of(package.hosts.begin(), package.hosts.end(), [&](const std::string& host) {
+      const ImportOutcome with = place_.once({host, name}, limit);
+      return with.error.empty() || (is_there_already && with.error == outcome.error &&
+                                    place_.once({host}, limit).error.empty());
+    });
+  }
+
   static void add(const ImportablePackage& package, const std::string& name,
                   const ImportOutcome& outcome, PackageTrial& trial) {
     FailedImport one{printable(package.name), printable(package.version), name, outcome.error, {},
@@ -100,9 +107,7 @@ class PackageImporter {
     trial.failed.push_back(std::move(one));
   }
 
-  const LentTree& tree_;
-  std::vector<std::string> env_;
-  fs::path scratch_;
+  const ImportPlace& place_;
   TrialClock::time_point end_ = TrialClock::now() + kTrialLimit;
 };
 
@@ -137,20 +142,13 @@ void find_cause(FailedImport& failed) {
 
 ImportTrial try_imports(const Image& image, const Lock& lock, Store& store, Progress& progress) {
   if (lock.wheels.empty()) return {};
-  const TemporaryFolder scratch = store.scratch();
-  Pool pool{std::min(usable_processors(), kMostAtOnce)};
-  LayerStack below{layer_trees(image.layers, store, pool, progress)};
+  ImportPlace place{image, store, progress};
   const std::vector<ImportablePackage> packages =
-      importable_packages(below, requested_packages(lock));
+      importable_packages(place.stack(), requested_packages(lock));
   Activity activity{progress, "import its packages", packages.size(), "packages"};
-  LentTree lent{scratch.path() / "lent", below};
-  lent.add_folder("tmp");
-  lent.add_folder("root");
-  lent.offer("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n");
-  lent.finish();
-  const PackageImporter importer{lent, image, scratch.path()};
+  const PackageImporter importer{place};
   std::vector<PackageTrial> tried(packages.size());
-  pool.for_each(packages.size(), [&](std::size_t i) {
+  place.pool().for_each(packages.size(), [&](std::size_t i) {
     tried[i] = importer.tried(packages[i]);
     activity.advance(1);
   });

@@ -20,6 +20,10 @@ struct ImportablePackage {
   std::vector<std::string> imports;
   /// Past the bound (64) of one package.
   std::size_t left_out = 0;
+  /// Normalised names of what its extras alone require.
+  std::vector<std::string> of_extras{};
+  /// The first import of each package that requires this one; at most three.
+  std::vector<std::string> hosts{};
 };
 
 /// Of /opt/venv, those of `first` first, in their order, the others by name. What two packages

@@ -26,19 +26,28 @@ bool allows_minor(std::string_view specifiers, int major, int minor) {
   return false;
 }
 
+/// Whether 2.MINOR or a later release is allowed.
+bool allows_from(std::string_view specifiers, int first_minor) {
+  constexpr int kBeyond = 100;
+  for (int minor = first_minor; minor < kBeyond; ++minor) {
+    if (allows_minor(specifiers, 2, minor)) return true;
+  }
+  return allows_minor(specifiers, 3, 0);
+}
+
 }  // namespace
 
 bool is_old_tensorflow(std::string_view version) {
   return !is_older(version, kFirstForCuda11) && is_older(version, kFirstWithPackages);
 }
 
+bool is_before_tensorflow_cpu(std::string_view specifiers) {
+  return !trim(specifiers).empty() && !allows_from(specifiers, 1);
+}
+
 bool wants_old_tensorflow(std::string_view specifiers) {
   constexpr int kFirstMinor = 14;
-  constexpr int kBeyond = 100;
-  for (int minor = kFirstMinor; minor < kBeyond; ++minor) {
-    if (allows_minor(specifiers, 2, minor)) return false;
-  }
-  if (allows_minor(specifiers, 3, 0)) return false;
+  if (allows_from(specifiers, kFirstMinor)) return false;
   constexpr int kFirstOfCuda11 = 5;
   for (int minor = kFirstOfCuda11; minor < kFirstMinor; ++minor) {
     if (allows_minor(specifiers, 2, minor)) return true;

@@ -12,6 +12,11 @@ namespace mlenv {
 bool wants_old_tensorflow(std::string_view specifiers);
 bool is_old_tensorflow(std::string_view version);
 
+/// Whether a specifier set allows none but releases before 2.1, which have no `tensorflow-cpu`
+/// beside them (1.15.0 apart): until 2.0 `tensorflow` is for the processor, and 1.15 does without a
+/// GPU.
+bool is_before_tensorflow_cpu(std::string_view specifiers);
+
 /// The only major version that they use.
 inline constexpr std::string_view kOldTensorflowCuda = "11";
 /// What they load of CUDA, as requirements.

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "recipes/distribution.hpp"
+#include "recipes/foreign_packages.hpp"
 #include "recipes/platforms.hpp"
 #include "recipes/text.hpp"
 
@@ -15,43 +16,6 @@ namespace {
 
 constexpr std::string_view kAptDoes = "not needed: mlenv does that itself";
 
-/// What only the archives of other makers have, by how it begins.
-struct ForeignPackage {
-  std::string_view begin;
-  std::string_view why;
-};
-constexpr std::string_view kOfNvidia =
-    "of NVIDIA's archive: CUDA's libraries come with the wheels, `libraries: {nvcc: true}` brings "
-    "the compiler";
-constexpr std::string_view kOfOthers =
-    "of another maker's archive: name that in `sources`, under `debian`, and the package in "
-    "`system`";
-constexpr std::array<ForeignPackage, 26> kForeign = {{{"cuda-", kOfNvidia},
-                                                      {"libcudnn", kOfNvidia},
-                                                      {"libnccl", kOfNvidia},
-                                                      {"libnvinfer", kOfNvidia},
-                                                      {"libcublas", kOfNvidia},
-                                                      {"libcusparse", kOfNvidia},
-                                                      {"libnpp-", kOfNvidia},
-                                                      {"tensorrt", kOfNvidia},
-                                                      {"python3-libnvinfer", kOfNvidia},
-                                                      {"nvidia-cudnn", kOfNvidia},
-                                                      {"nvidia-cuda-", kOfNvidia},
-                                                      {"nvidia-container", kOfOthers},
-                                                      {"google-cloud", kOfOthers},
-                                                      {"google-chrome", kOfOthers},
-                                                      {"docker-ce", kOfOthers},
-                                                      {"containerd.io", kOfOthers},
-                                                      {"docker-compose-plugin", kOfOthers},
-                                                      {"docker-buildx-plugin", kOfOthers},
-                                                      {"azure-cli", kOfOthers},
-                                                      {"kubectl", kOfOthers},
-                                                      {"terraform", kOfOthers},
-                                                      {"msodbcsql", kOfOthers},
-                                                      {"intel-oneapi", kOfOthers},
-                                                      {"intel-mkl", kOfOthers},
-                                                      {"rocm-", kOfOthers},
-                                                      {"gcsfuse", kOfOthers}}};
 /// Where a build adds an archive, what it installs next is mostly of that; these are everybody's.
 constexpr std::array<std::string_view, 38> kUsualPackages = {"apt-transport-https",
                                                              "apt-utils",
@@ -182,7 +146,7 @@ class AptCommand {
     const std::string name(parse_debian_wish(package).name);
     if (const auto python = python_package_of(name)) return python_beside(package, *python);
     if (command_.foreign && !is_usual(name) && why_foreign_package(name).empty()) {
-      return to_.leave_out_with_others(command_.place, package, kOfOthers);
+      return to_.leave_out_with_others(command_.place, package, kOfAnotherMaker);
     }
     const bool chosen = package.find_first_of("=/") != std::string::npos;
     const std::string_view machine = parse_debian_wish(package).architecture;
@@ -208,13 +172,6 @@ class AptCommand {
 };
 
 }  // namespace
-
-std::string_view why_foreign_package(std::string_view name) {
-  for (const ForeignPackage& one : kForeign) {
-    if (name.starts_with(one.begin)) return one.why;
-  }
-  return {};
-}
 
 void convert_apt_command(const InstallCommand& command, std::span<const std::string> words,
                          Conversion& to) {

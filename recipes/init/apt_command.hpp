@@ -7,9 +7,6 @@
 
 namespace mlenv {
 
-/// Why a Debian package is of no archive that a recipe has by itself; empty: it may be.
-std::string_view why_foreign_package(std::string_view name);
-
 /// `words` are those behind the program: `install -y git`. A package of an archive that no
 /// distribution has is told; `python3.9` is the recipe's `python`.
 void convert_apt_command(const InstallCommand& command, std::span<const std::string> words,

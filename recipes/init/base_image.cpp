@@ -104,6 +104,7 @@ std::string python_of_tag(const ImageWords& words) {
 
 void python(const SourcePlace& place, const ImageWords& words, std::string_view image,
             Conversion& to) {
+  to.python_has_headers();
   bring_usual(place, to);
   const bool small = tag_has(words, "slim") || tag_has(words, "alpine");
   if (!small && (words.repository == "python" || says(words.repository, "devcontainers"))) {
@@ -133,6 +134,7 @@ bool is_conda_image(std::string_view repository) {
 
 void of_conda(const SourcePlace& place, const ImageWords& /*words*/, std::string_view image,
               Conversion& to) {
+  to.python_has_headers();
   bring_usual(place, to);
   bring(place, {"git"}, to);
   to.draft.base_note.clear();
@@ -143,6 +145,7 @@ void of_conda(const SourcePlace& place, const ImageWords& /*words*/, std::string
 /// Image").
 void jupyter(const SourcePlace& place, const ImageWords& words, std::string_view image,
              Conversion& to) {
+  to.python_has_headers();
   bring_usual(place, to);
   const std::string name = words.repository.substr(words.repository.rfind('/') + 1);
   const auto add = [&](std::initializer_list<std::string_view> packages) {
@@ -196,6 +199,7 @@ void hugging_face(const SourcePlace& place, const ImageWords& words, std::string
 /// `pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime`, `tensorflow/tensorflow:2.15.0-gpu`
 void framework(const SourcePlace& place, const ImageWords& words, std::string_view image,
                Conversion& to) {
+  to.python_has_headers();
   const bool torch = words.repository.starts_with("pytorch/");
   std::string requirement = torch ? "torch" : "tensorflow";
   if (!words.tag.empty() && is_tag_version(words.tag.front()))

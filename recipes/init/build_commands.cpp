@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 
+#include "recipes/init/certain_commands.hpp"
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/init/listed_words.hpp"
@@ -18,6 +20,20 @@ namespace {
 constexpr std::string_view kNoTool = "not needed: mlenv does without it";
 constexpr std::string_view kOtherPython =
     "not needed: `python` and `pip` are the environment's own, and conda is not in the image";
+constexpr std::string_view kScript =
+    "a script of the shell: name what it installs under `packages` and `system`, and write the "
+    "rest "
+    "as a step of `run`";
+constexpr std::string_view kDecided =
+    "the values that are written here decide it: what they choose is taken, and no more";
+constexpr std::string_view kInPackages =
+    "packages of Python lie elsewhere here: a change to one can be a step of `run`";
+constexpr std::string_view kWheelBrought =
+    "not needed: what is installed is fetched, and kept in mlenv's cache";
+constexpr std::string_view kLost =
+    "what lies in /tmp is gone when a step ends: write what it does as one step of `run`, from "
+    "files "
+    "in another folder";
 constexpr std::string_view kUsers =
     "the image's user is root, and its files are root's: whoever runs it needs no user in it";
 
@@ -28,27 +44,51 @@ class Converter {
         file_(file),
         to_(to),
         memory_(commands.memory == nullptr ? own_memory_ : *commands.memory),
-        folder_(commands.folder) {}
+        before_(memory_.clones.size()),
+        folder_(commands.folder),
+        here_([this](std::string_view name) { return found_here(name); }) {}
 
   void convert() {
-    const std::vector<ShellCommand> all =
-        with_listed_words(shell_commands(commands_.text, commands_.known), file_);
+    CertainScript script = certain_commands(commands_.text, script_values());
+    to_.check_count(script.commands.size(), "commands");
+    const std::vector<ShellCommand> all = with_listed_words(std::move(script.commands), here_);
     if (const std::string inner = text_of_shell(all); !inner.empty()) {
       BuildCommands within = commands_;
       within.text = inner;
       within.bash = true;
       return convert_commands(within, file_, to_);
     }
+    std::set<std::string> told;
+    for (const CertainScript::Decided& one : script.decided) {
+      if (!one.by_argument || !told.insert(one.condition).second) continue;
+      to_.note(commands_.place, one.condition, kDecided);
+    }
     if (std::any_of(all.begin(), all.end(), [](const ShellCommand& one) { return one.control; })) {
-      return leave_out(commands_.text,
-                       "a script of the shell: name what it installs under `packages` and "
-                       "`system`, and write the rest as a step of `run`");
+      return leave_out(commands_.text, kScript);
     }
     const std::vector<ShellCommand> rest = without_installs(all);
-    if (!std::all_of(rest.begin(), rest.end(), only_shows)) step(rest);
+    if (std::all_of(rest.begin(), rest.end(), only_shows)) return;
+    const bool clones = installed_ && std::all_of(rest.begin(), rest.end(), [&](const auto& one) {
+                          return is_of_own_clone(one);
+                        });
+    if (!clones) step(rest);
   }
 
  private:
+  ScriptValues script_values() const {
+    return {commands_.known, commands_.unset, commands_.paths,
+            [this](const std::string& name) { return file_(name).has_value(); },
+            installs_something};
+  }
+
+  /// A file by its name, from the folder that `cd` led to.
+  std::optional<fs::path> found_here(std::string_view name) const {
+    if (folder_ == commands_.folder || name.starts_with('/')) return file_(name);
+    const fs::path whole = fs::path(folder_) / name;
+    // Where it is not known where commands start, all is relative to that.
+    return file_(commands_.folder.empty() ? whole.relative_path().string() : whole.string());
+  }
+
   /// TEXT of `bash -c TEXT`, where that is all.
   static std::string text_of_shell(const std::vector<ShellCommand>& all) {
     if (all.size() != 1 || !all.front().alone || !all.front().group.empty()) return {};
@@ -93,12 +133,17 @@ class Converter {
 
   /// Whether a key of the recipe says it, or it is not needed.
   bool taken(const ShellCommand& one) {
+    if (!one.inside.empty()) return whole_taken(one);
     const std::vector<std::string> bare = program_words(one);
     foreign_ = foreign_ || adds_archive(one, bare);
     if (one.alone && is_of_users(one, bare)) {
       leave_out(one.text, kUsers);
       std::string home = home_made_by(bare);
       if (!home.empty()) memory_.homes.push_back(std::move(home));
+      return true;
+    }
+    if (const std::string_view why = why_needless(one, bare); !why.empty()) {
+      leave_out(one.text, why);
       return true;
     }
     const bool of_packages = to_.draft.base.empty() || is_package_base(to_.draft.base);
@@ -109,11 +154,92 @@ class Converter {
     if (!one.alone) return false;
     if (!one.simple) return installs_partly(one, bare);
     if (one.words.size() > 1 && one.words.front() == "cd") {
-      folder_ = (fs::path(folder_) / one.words[1]).lexically_normal().string();
+      const fs::path from = folder_.empty() ? "/" : folder_;
+      folder_ = (from / one.words[1]).lexically_normal().string();
     }
     if (auto clone = clone_of(bare, folder_)) memory_.clones.push_back(*std::move(clone));
-    return convert_install(
-        {commands_.place, one.words, one.text, folder_, memory_.clones, foreign_}, file_, to_);
+    set_reference(memory_.clones, bare, folder_);
+    if (one.words.size() == 2 && one.words.front() == "export" && says(one.words[1], "=")) {
+      exported_.push_back(one.words[1]);
+    }
+    const bool install = convert_install({commands_.place, one.words, one.text, folder_,
+                                          memory_.clones, foreign_, memory_.builds_wheel},
+                                         here_, to_);
+    installed_ = installed_ || install;
+    if (install && says(one.text, "install")) tell_build_variables(one);
+    return install;
+  }
+
+  /// `TORCH_CUDA_ARCH_LIST=8.0 pip install .`: what stands before it, or was exported.
+  void tell_build_variables(const ShellCommand& one) {
+    std::vector<std::string> all = exported_;
+    for (const std::string& word : one.words) {
+      const std::size_t equal = word.find('=');
+      if (equal == std::string::npos || !is_env_name(word.substr(0, equal))) break;
+      all.push_back(word);
+    }
+    for (const std::string& variable : all) {
+      const std::string name = variable.substr(0, variable.find('='));
+      constexpr std::array<std::string_view, 5> kOthers = {"PATH", "LD_LIBRARY_PATH", "CUDA_HOME",
+                                                           "DEBIAN_FRONTEND", "MAX_JOBS"};
+      if (is_among(kOthers, name) || is_manager_variable(name)) continue;
+      to_.leave_out_with_others(commands_.place, variable,
+                                "variables of builds from source: `build: {env: …}` gives them");
+    }
+    exported_.clear();
+  }
+
+  /// Why no image needs what it does; empty: one may.
+  static std::string_view why_needless(const ShellCommand& one,
+                                       const std::vector<std::string>& bare) {
+    if (!one.alone || bare.empty()) return {};
+    constexpr std::array<std::string_view, 6> kChanging = {"cp", "mv", "rm", "ln", "sed", "chmod"};
+    const bool packages = says(one.text, "/site-packages/") || says(one.text, "/dist-packages/");
+    if (packages && is_among(kChanging, bare.front())) return kInPackages;
+    constexpr std::array<std::string_view, 3> kDownloaders = {"wget", "curl", "aria2c"};
+    if (is_among(kDownloaders, bare.front()) && says(one.text, ".whl")) return kWheelBrought;
+    return {};
+  }
+
+  /// What lies in /tmp is gone when a step ends: a clone of an earlier one, a copied file.
+  bool is_of_lost_files(const ShellCommand& one) const {
+    const auto lost = [&](const std::string& path) {
+      const auto end = memory_.clones.begin() + static_cast<std::ptrdiff_t>(before_);
+      return path.starts_with("/tmp/") &&
+             (file_(path).has_value() ||
+              std::any_of(memory_.clones.begin(), end,
+                          [&](const Clone& clone) { return is_of_clone(clone, path); }));
+    };
+    if (one.words.size() > 1 && one.words.front() == "cd") return lost(one.words[1]);
+    return std::any_of(one.words.begin(), one.words.end(), lost) ||
+           std::any_of(one.inside.begin(), one.inside.end(),
+                       [&](const ShellCommand& each) { return is_of_lost_files(each); });
+  }
+
+  /// A clone in /tmp, and going there: it is gone when the step ends.
+  bool is_of_own_clone(const ShellCommand& one) const {
+    const std::vector<std::string> words = program_words(one);
+    if (!one.alone || words.size() < 2 || !one.inside.empty()) return false;
+    if (words.front() != "git" && words.front() != "cd") return only_shows(one);
+    return std::any_of(memory_.clones.begin() + static_cast<std::ptrdiff_t>(before_),
+                       memory_.clones.end(), [&](const Clone& clone) {
+                         const bool here = clone.path.starts_with("/tmp/");
+                         return here && (says(one.text, clone.url) ||
+                                         says(clone.path, words.back()) || words.front() == "git");
+                       });
+  }
+
+  /// Of a script that stays whole.
+  bool whole_taken(const ShellCommand& one) {
+    if (std::any_of(one.inside.begin(), one.inside.end(), installs_something)) {
+      leave_out(one.text, kScript);
+      return true;
+    }
+    const bool users = std::any_of(one.inside.begin(), one.inside.end(), [](const auto& each) {
+      return is_of_users(each, program_words(each));
+    });
+    if (users) leave_out(one.text, kUsers);
+    return users;
   }
 
   /// `pip install torch==2.1+cu$X --extra-index-url …/cu$X`: what is known of it, where only values
@@ -141,14 +267,14 @@ class Converter {
     }
     leave_out(one.text, "a variable in it is not known: it is taken without that");
     return convert_install(
-        {commands_.place, known.words, one.text, folder_, memory_.clones, foreign_}, file_, to_);
+        {commands_.place, known.words, one.text, folder_, memory_.clones, foreign_}, here_, to_);
   }
 
   /// `(cd x && pip install . && make)`: what is left of it, in a group again.
   void group(const ShellCommand& one, std::vector<ShellCommand>& rest) {
     const std::string before = folder_;
     const std::vector<ShellCommand> inside =
-        with_listed_words(shell_commands(one.group, commands_.known), file_);
+        with_listed_words(shell_commands(one.group, commands_.known), here_);
     const bool plain =
         one.alone && std::none_of(inside.begin(), inside.end(), [](const auto& each) {
           return each.control || !each.group.empty();
@@ -186,6 +312,11 @@ class Converter {
 
   /// All of them or none: half of what belongs together would fail, or do something else.
   void step(const std::vector<ShellCommand>& rest) {
+    if (std::any_of(rest.begin(), rest.end(),
+                    [&](const auto& one) { return is_of_lost_files(one); })) {
+      for (const ShellCommand& one : rest) leave_out(one.text, kLost);
+      return;
+    }
     const bool possible = commands_.obstacle.empty() &&
                           std::all_of(rest.begin(), rest.end(),
                                       [&](const auto& one) { return step_obstacle(one).empty(); });
@@ -194,7 +325,7 @@ class Converter {
     std::string text;
     for (const ShellCommand& one : rest) {
       bring_npm(one);
-      text += (text.empty() ? "" : "\n") + without_sudo(one.text);
+      text += (text.empty() ? "" : "\n") + made_repeatable(without_sudo(one.text), one.words);
       made.step.network = made.step.network || fetches(program_words(one));
     }
     text = with_surroundings(std::move(text));
@@ -240,9 +371,13 @@ class Converter {
   Conversion& to_;
   CommandsMemory own_memory_;
   CommandsMemory& memory_;
-  std::string folder_;    ///< where the next command starts
-  bool piped_ = false;    ///< into a shell, from what is not needed
-  bool foreign_ = false;  ///< an archive was added
+  std::size_t before_;  ///< clones of earlier commands of the build
+  bool installed_ = false;
+  std::vector<std::string> exported_;  ///< `NAME=value`
+  std::string folder_;                 ///< where the next command starts
+  FindFile here_;                      ///< from there
+  bool piped_ = false;                 ///< into a shell, from what is not needed
+  bool foreign_ = false;               ///< an archive was added
 };
 
 }  // namespace

@@ -1,14 +1,15 @@
 #pragma once
 // Commands of a build, as a RUN of a Dockerfile has them: what installs packages becomes `packages`
 // and `system`, and the rest a step of `run`, where it is made of ordinary commands. Of a script
-// whose effects are not known before it runs (pipes, loops, other package managers) nothing is
-// taken but what it installs.
+// what is not known before it runs (a condition, a pipe) is told, and the rest taken.
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "recipes/init/converters.hpp"
 #include "recipes/init/dockerfile.hpp"
+#include "recipes/init/shell_values.hpp"
 #include "recipes/init/shell_words.hpp"
 
 namespace mlenv {
@@ -17,6 +18,7 @@ namespace mlenv {
 struct CommandsMemory {
   std::vector<Clone> clones{};
   std::vector<std::string> homes{};  ///< folders of users that are not made
+  bool builds_wheel = false;         ///< a wheel of the project is made in it
 };
 
 struct BuildCommands {
@@ -29,6 +31,8 @@ struct BuildCommands {
   std::string obstacle;              ///< why they can be no step; empty: they can
   CommandsMemory* memory = nullptr;  ///< of the whole build; null: of these commands alone
   bool bash = false;                 ///< `SHELL` says that bash reads them
+  std::set<std::string> unset{};     ///< arguments that have no value unless a build gives one
+  FindPaths paths{};
 };
 
 void convert_commands(const BuildCommands& commands, const FindFile& file, Conversion& to);

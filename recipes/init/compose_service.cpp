@@ -47,7 +47,7 @@ class ComposeService {
     const YamlNode* args = map ? YamlSource::find(node, "args") : nullptr;
     if (args != nullptr) {
       each(*args, [&](const YamlNode&, const std::string& name, const std::string& value) {
-        how.args[name] = value;
+        if (value.find("${") == std::string::npos) how.args[name] = value;
       });
     }
     const fs::path path =
@@ -56,6 +56,7 @@ class ComposeService {
     if (!fs::is_regular_file(path, unknown)) {
       return yaml_.leave_out(node, path.lexically_normal().string(), "there is no such file here");
     }
+    how.target = text("target");
     convert_dockerfile(read_source(path, to_), to_, how);
   }
 
@@ -91,13 +92,13 @@ class ComposeService {
 }  // namespace
 
 void convert_compose_service(const SourcePlace& place, const fs::path& file,
-                             const std::string& service, Conversion& to) {
+                             const std::string& service, bool first, Conversion& to) {
   std::error_code unknown;
   if (!fs::is_regular_file(file, unknown)) {
     return to.leave_out(place, file.filename().string(), "there is no such file here");
   }
   const ConversionSource source = read_source(file, to);
-  if (ComposeService(source, to).convert(service)) return;
+  if (ComposeService(source, to).convert(service) || !first) return;
   to.leave_out({source.shown, 0}, service, "there is no such service in it");
 }
 

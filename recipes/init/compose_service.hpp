@@ -7,7 +7,8 @@
 namespace mlenv {
 
 /// What the recipe cannot say of the service is told; so is a file or service that is not there.
+/// Of files behind the `first`, which add to a service, none is missed where it does not name it.
 void convert_compose_service(const SourcePlace& place, const fs::path& file,
-                             const std::string& service, Conversion& to);
+                             const std::string& service, bool first, Conversion& to);
 
 }  // namespace mlenv

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <unordered_map>
 
-#include "base/inflate.hpp"
 #include "recipes/init/conda_renames.hpp"
+#include "recipes/packed_tables.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -76,7 +75,7 @@ constexpr std::array<std::string_view, 15> kLibraryEndings = {
 
 class CondaTable {
  public:
-  CondaTable() : text_(unpacked()) {
+  CondaTable() : text_(conda_names_table()) {
     Section section = Section::none;
     for (const std::string_view line : split(text_, '\n')) {
       if (line.empty() || line.front() == '#') continue;
@@ -103,18 +102,6 @@ class CondaTable {
 
  private:
   enum class Section { same, other, none };
-
-  static std::string unpacked() {
-    const std::string_view packed = packed_conda_names();
-    // The last four bytes of a gzip file are its size (RFC 1952, ISIZE).
-    std::size_t size = 0;
-    for (std::size_t i = 0; i < 4; ++i) {
-      size = size << 8U | static_cast<unsigned char>(packed[packed.size() - 1 - i]);
-    }
-    std::string text(size, '\0');
-    gunzip_member(std::as_bytes(std::span(packed)), std::as_writable_bytes(std::span(text)));
-    return text;
-  }
 
   void add(Section section, std::string_view line) {
     const std::vector<std::string_view> words = split(line, ' ');

@@ -28,7 +28,4 @@ struct CondaName {
 /// By the table in conda_names.txt, which is made from public ones, and by what is known here.
 CondaName conda_name(std::string_view name);
 
-/// conda_names.txt, as gzip(1) packs it.
-std::string_view packed_conda_names();
-
 }  // namespace mlenv

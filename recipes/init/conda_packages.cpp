@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "recipes/init/conda_names.hpp"
+#include "recipes/init/known_repositories.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
@@ -105,6 +106,9 @@ void CondaPackages::package(const SourcePlace& place, const std::string& text) {
     case CondaKind::r:
       return to_.leave_out_with_others(place, spec.name, kOfR);
     case CondaKind::unknown:
+      if (const std::string address = repository_of_package(spec.name); !address.empty()) {
+        return to_.leave_out(place, text, fmt::format(kOfRepository, spec.name, address));
+      }
       return to_.leave_out_with_others(place, text, kNotInTable);
     case CondaKind::library:
       break;

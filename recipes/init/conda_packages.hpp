@@ -9,6 +9,8 @@
 
 namespace mlenv {
 
+class YamlSource;
+
 class CondaPackages {
  public:
   explicit CondaPackages(Conversion& to) : to_(to) {}
@@ -50,6 +52,9 @@ void conda_variable(const SourcePlace& place, const std::string& name, const std
 /// Whether such a package is in all environments and asked for by nobody: a file that names it is
 /// an export.
 bool is_of_conda_exports(std::string_view name);
+
+/// A lock of conda-lock; false: it is none.
+bool convert_conda_lock(YamlSource& yaml, Conversion& to);
 
 /// Whether a `*.txt` is what `conda list --export` or `--explicit` writes.
 bool is_conda_list(std::string_view text);

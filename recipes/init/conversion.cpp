@@ -9,7 +9,7 @@
 #include "base/utf8.hpp"
 #include "recipes/compat/framework_cuda.hpp"
 #include "recipes/distribution.hpp"
-#include "recipes/init/apt_command.hpp"
+#include "recipes/foreign_packages.hpp"
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/conda_names.hpp"
 #include "recipes/init/host_choice.hpp"
@@ -22,12 +22,7 @@
 namespace mlenv {
 namespace {
 
-/// Packages of frameworks, and what a recipe calls them.
-struct Framework {
-  std::string_view package;
-  std::string_view name;
-  std::string_view cuda;  ///< that this package means, empty: none in particular
-};
+using Framework = Conversion::Framework;
 constexpr std::array<Framework, 6> kFrameworkPackages = {{{"torch", "pytorch", ""},
                                                           {"pytorch", "pytorch", ""},
                                                           {"tensorflow", "tensorflow", ""},
@@ -51,11 +46,19 @@ std::string cuda_of_extra(std::string_view extra) {
 }
 
 /// What only other systems have: their wheels are for these alone.
-constexpr std::array<std::string_view, 16> kOfOtherSystems = {
-    "pywin32",          "pypiwin32",        "pywinpty",  "wmi",
-    "windows-curses",   "win32-setctime",   "winshell",  "win10toast",
-    "pywinauto",        "tensorflow-intel", "comtypes",  "wincertstore",
-    "tensorflow-macos", "tensorflow-metal", "jax-metal", "appnope"};
+constexpr std::array<std::string_view, 24> kOfOtherSystems = {
+    "pywin32",          "pypiwin32",
+    "pywinpty",         "wmi",
+    "windows-curses",   "win32-setctime",
+    "winshell",         "win10toast",
+    "pywinauto",        "tensorflow-intel",
+    "comtypes",         "wincertstore",
+    "tensorflow-macos", "tensorflow-metal",
+    "jax-metal",        "appnope",
+    "jax-mps",          "appscript",
+    "mlx-metal",        "applaunchservices",
+    "rubicon-objc",     "rumps",
+    "py2app",           "tensorflow-directml-plugin"};
 constexpr std::string_view kOtherSystem =
     "packages for Windows or macOS alone, which images are not";
 constexpr std::string_view kCondaFolder =
@@ -206,7 +209,6 @@ bool Conversion::framework_package(const SourcePlace& place, Requirement require
   if (framework == nullptr || !requirement.address.empty()) return false;
   if (marker_reach(requirement.marker) != MarkerReach::all) return false;
   requirement.marker.clear();
-  const Requirement as_written = requirement;
   requirement.name = framework->name;
   std::string cuda(framework->cuda);
   std::erase_if(requirement.extras, [&](const std::string& extra) {
@@ -214,15 +216,28 @@ bool Conversion::framework_package(const SourcePlace& place, Requirement require
     if (!of_extra.empty()) cuda = of_extra;
     return !of_extra.empty();
   });
-  if (draft.framework == requirement.str()) return true;
   if (!draft.framework.empty() && !replaces_framework(requirement)) {
-    return later_wins_ && requirement.specifier.empty() &&
-           draft.framework.starts_with(requirement.name);
+    return same_framework_again(place, *framework, requirement, cuda);
   }
   draft.framework = requirement.str();
   const bool old = framework->name == "tensorflow" && !cuda.empty() && cuda != "cpu";
   if (old) cuda = cuda_of_tensorflow(requirement.specifier);
   if (!cuda.empty()) cuda_release(place, cuda);
+  return true;
+}
+
+/// `jax==0.4` and then `jax[cuda12]`: one framework, of which each line says a part.
+bool Conversion::same_framework_again(const SourcePlace& place, const Framework& framework,
+                                      Requirement requirement, const std::string& cuda) {
+  const auto read = parse_requirement(draft.framework);
+  const auto* known = std::get_if<Requirement>(&read);
+  if (known == nullptr || known->name != requirement.name) return false;
+  if (framework.cuda.empty() && !cuda.empty()) cuda_release(place, cuda);
+  const bool says_nothing_else =
+      requirement.specifier == known->specifier || requirement.specifier.empty();
+  if (says_nothing_else && requirement.extras.empty()) return true;
+  requirement.name = framework.package == "pytorch" ? "torch" : framework.package;
+  package_item(requirement);
   return true;
 }
 
@@ -329,6 +344,19 @@ void Conversion::finish_steps() {
   steps_.clear();
 }
 
+void Conversion::finish_headers() {
+  constexpr std::array<std::string_view, 5> kCCompilers = {"build-essential", "gcc", "g++", "clang",
+                                                           "cc"};
+  const auto found = std::find_if(
+      draft.system.begin(), draft.system.end(),
+      [&](const std::string& one) { return is_among(kCCompilers, parse_debian_wish(one).name); });
+  const bool headers = std::any_of(draft.system.begin(), draft.system.end(), [](const auto& one) {
+    return parse_debian_wish(one).name == "python3-dev";
+  });
+  if (!has_headers_ || headers || found == draft.system.end()) return;
+  draft.system.insert(found + 1, "python3-dev");
+}
+
 void Conversion::finish() {
   if (draft.python.empty() && draft.base.empty() && of_wheels_.size() == 1) {
     const auto& [python, place] = *of_wheels_.begin();
@@ -336,6 +364,7 @@ void Conversion::finish() {
     note(place, "Python " + python, "a wheel that is named here is for this one alone");
   }
   finish_steps();
+  finish_headers();
   std::move(together_.begin(), together_.end(), std::back_inserter(draft.left_out));
   together_.clear();
   finish_indexes();

@@ -60,6 +60,9 @@ class Conversion {
   /// One line of a requirements file, or an item of conda's list of `pip`; paths in it are those of
   /// the folder that `file` is in.
   void requirement_line(const SourcePlace& place, const std::string& text, const fs::path& file);
+  /// The source's Python has its headers, as conda's and that of Docker's images of Python do: with
+  /// a compiler beside it builds of packages find them.
+  void python_has_headers() { has_headers_ = true; }
   /// As in a build, whose later command puts another version in the place of an earlier one's.
   void set_later_wins() { later_wins_ = true; }
   /// Lines of a requirements file, and of those that it names. What lies neither in the recipe's
@@ -80,6 +83,13 @@ class Conversion {
   /// To be called once at the end: what only all lines together tell.
   void finish();
 
+  /// A package of a framework, and what a recipe calls that.
+  struct Framework {
+    std::string_view package;
+    std::string_view name;
+    std::string_view cuda;  ///< that this package means, empty: none in particular
+  };
+
  private:
   bool usable_index(const SourcePlace& place, std::string_view url);
   bool says_builds(const SourcePlace& place, std::string_view url);
@@ -92,6 +102,8 @@ class Conversion {
   void choose_python();
   bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
+  bool same_framework_again(const SourcePlace& place, const Framework& framework,
+                            Requirement requirement, const std::string& cuda);
   void python_of_wheel(const SourcePlace& place, const Requirement& requirement);
   void local_version(const SourcePlace& place, Requirement& requirement);
   bool elsewhere(const SourcePlace& place, const Requirement& requirement);
@@ -101,6 +113,7 @@ class Conversion {
                                                    const std::string& text) const;
   bool holds(const fs::path& real) const;
   void finish_steps();
+  void finish_headers();
 
   struct Index {
     SourcePlace place;
@@ -121,6 +134,7 @@ class Conversion {
   std::set<fs::path> read_;
   std::map<std::string, SourcePlace> of_wheels_;  ///< Pythons that wheels by address are for
   bool later_wins_ = false;
+  bool has_headers_ = false;
   std::vector<LeftOut> together_;  ///< texts of the same `why` are joined
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "recipes/compat/framework_cuda.hpp"
+#include "recipes/distribution.hpp"
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -240,6 +241,10 @@ void Conversion::choose_python() {
          fmt::format("it has wheels for Python {}, and none for newer ones", python));
     return;
   }
+  note({draft.source, 0}, draft.framework,
+       "its wheels are for Pythons older than those of Debian and Ubuntu that mlenv knows: "
+       "`sources: "
+       "{python: {url: …, sha256: …}}` brings one along, or a newer release has others");
 }
 
 /// A Python that was installed beside the distribution's own: the release that has it.

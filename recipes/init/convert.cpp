@@ -114,7 +114,8 @@ std::optional<SourceFormat> format_of(const fs::path& path) {
   if (ending == ".ipynb") return SourceFormat::notebook;
   if (name == "readme.md") return SourceFormat::space;
   if (ending == ".yaml" || ending == ".yml") return SourceFormat::conda;
-  if (ending == ".txt" || ending == ".in") return SourceFormat::requirements;
+  const bool explicit_lock = name.starts_with("conda-") && ending == ".lock";  // conda-lock's
+  if (ending == ".txt" || ending == ".in" || explicit_lock) return SourceFormat::requirements;
   return std::nullopt;
 }
 

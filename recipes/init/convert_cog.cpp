@@ -16,6 +16,7 @@ class Cog {
       : source_(source), yaml_(source, to), to_(to) {}
 
   void convert() {
+    to_.python_has_headers();
     const YamlNode& root = yaml_.root();
     if (const YamlNode* image = YamlSource::find(root, "image")) {
       const std::string& name = image->text;
@@ -40,6 +41,12 @@ class Cog {
     if (const YamlNode* file = YamlSource::find(build, "python_requirements")) requirements(*file);
     if (const YamlNode* list = YamlSource::find(build, "python_packages")) {
       for (const YamlNode* one : yaml_.texts(*list, "python_packages")) {
+        const std::string_view name =
+            std::string_view(one->text).substr(0, one->text.find_first_of("=<>!~ "));
+        if (name == "pip") {
+          yaml_.leave_out(*one, one->text, "not needed: mlenv does that itself");
+          continue;
+        }
         to_.python_package(yaml_.place(*one), one->text);
       }
     }
@@ -101,12 +108,20 @@ class Cog {
       if (fs::is_regular_file(path, unknown)) return path;
       return std::nullopt;
     };
-    convert_commands({yaml_.place(node), node.text, {}, {}, {}, {}, {}}, find, to_);
+    std::string text = node.text;
+    // A shell's lines in a plain text, which YAML joins.
+    for (std::size_t at = text.find(" \\ "); at != std::string::npos; at = text.find(" \\ ", at)) {
+      text.erase(at, 2);
+    }
+    BuildCommands commands{yaml_.place(node), std::move(text), {}, {}, {}, {}, {}};
+    commands.memory = &memory_;
+    convert_commands(commands, find, to_);
   }
 
   const ConversionSource& source_;
   YamlSource yaml_;
   Conversion& to_;
+  CommandsMemory memory_;
 };
 
 }  // namespace

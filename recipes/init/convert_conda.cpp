@@ -14,8 +14,10 @@ class Conda {
       : source_(source), yaml_(source, to), packages_(to), to_(to) {}
 
   void convert() {
+    to_.python_has_headers();
     const YamlNode& root = yaml_.root();
     if (is_of_mlflow(root)) return mlflow(root);
+    if (convert_conda_lock(yaml_, to_)) return;
     if (const YamlNode* name = YamlSource::find(root, "name")) {
       to_.draft.name = image_name_from(name->text);
     }

@@ -1,5 +1,9 @@
 // devcontainer.json (the development container specification, "devcontainer.json reference"): JSON
 // with comments and commas at the end.
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +12,7 @@
 #include "recipes/init/compose_service.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/json_source.hpp"
+#include "recipes/recipe.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -49,6 +54,7 @@ class Devcontainer {
       to_.leave_out_with_others(place_, key,
                                 "settings of editors and runs, which no key stands for");
     }
+    if (!workdir_.empty()) to_.draft.workdir = workdir_;
   }
 
  private:
@@ -65,7 +71,7 @@ class Devcontainer {
     } else if (key == "dockerComposeFile") {
       compose(value, json_text(root, "service"));
     } else {  // of the Dockerfile, of Compose's
-      return key == "context" || key == "args" || key == "service";
+      return key == "context" || key == "args" || key == "service" || key == "target";
     }
     return true;
   }
@@ -78,6 +84,8 @@ class Devcontainer {
       environment(value);
     } else if (key == "features" && value.is_object()) {
       features(value);
+    } else if (key == "workspaceFolder" && value.is_string()) {
+      workdir(value.get<std::string>());
     } else if (key == "postCreateCommand" || key == "onCreateCommand" ||
                key == "updateContentCommand") {
       command(value);
@@ -85,6 +93,11 @@ class Devcontainer {
       return false;
     }
     return true;
+  }
+
+  /// Where commands start; it is read last, for a Dockerfile's WORKDIR counts less.
+  void workdir(const std::string& path) {
+    if (is_clean_absolute_path(path)) workdir_ = path;
   }
 
   void environment(const nlohmann::json& variables) {
@@ -112,19 +125,46 @@ class Devcontainer {
     if (!context.empty()) how.context = (source_.path.parent_path() / context).lexically_normal();
     if (const auto args = build.find("args"); args != build.end() && args->is_object()) {
       for (const auto& [key, value] : args->items()) {
-        if (value.is_string()) how.args[key] = value.get<std::string>();
+        if (!value.is_string()) continue;
+        const std::string text = value.get<std::string>();
+        if (says(text, "${")) {
+          to_.leave_out(place_, key + "=" + text, "it is of the machine that builds the container");
+        } else {
+          how.args[key] = text;
+        }
       }
     }
+    how.target = json_text(build, "target");
     convert_dockerfile(read_source(path, to_), to_, how);
   }
 
-  /// Of several files the first has the service; those behind it change its runs.
+  /// Files behind the first add to the service.
   void compose(const nlohmann::json& files, const std::string& service) {
-    const bool list = files.is_array() && !files.empty() && files.front().is_string();
-    const std::string name = list                ? files.front().get<std::string>()
-                             : files.is_string() ? files.get<std::string>()
-                                                 : "";
-    convert_compose_service(place_, source_.path.parent_path() / name, service, to_);
+    std::vector<std::string> names;
+    if (files.is_string()) names.push_back(files.get<std::string>());
+    for (const nlohmann::json& one : files) {
+      if (files.is_array() && one.is_string()) names.push_back(one.get<std::string>());
+    }
+    bool first = true;
+    for (const std::string& name : names) {
+      convert_compose_service(place_, source_.path.parent_path() / name, service, first, to_);
+      first = false;
+    }
+  }
+
+  /// What Debian calls what a feature installs; empty: that is not known.
+  static std::string_view debian_of(std::string_view feature) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kFeatures = {
+        {{"/git", "git"},
+         {"/git-lfs", "git-lfs"},
+         {"/node", "nodejs npm"},
+         {"/rust", "rustc cargo"},
+         {"/java", "default-jdk-headless"},
+         {"/go", "golang-go"}}};
+    for (const auto& [ending, packages] : kFeatures) {
+      if (feature.ends_with(ending)) return packages;
+    }
+    return {};
   }
 
   void features(const nlohmann::json& all) {
@@ -133,20 +173,16 @@ class Devcontainer {
       const std::string version = json_text(value, "version");
       if (name.ends_with("/python") && !version.empty() && is_digit(version.front())) {
         to_.python_version(place_, version);
-      } else if (name.ends_with("/git")) {
-        to_.system_package(place_, "git");
-      } else if (name.ends_with("/git-lfs")) {
-        to_.system_package(place_, "git-lfs");
-      } else if (name.ends_with("/node")) {
-        to_.system_package(place_, "nodejs");
-        to_.system_package(place_, "npm");
-      } else if (name.ends_with("/rust")) {
-        to_.system_package(place_, "rustc");
-        to_.system_package(place_, "cargo");
-      } else if (name.ends_with("/java")) {
-        to_.system_package(place_, "default-jdk-headless");
-      } else if (name.ends_with("/go")) {
-        to_.system_package(place_, "golang-go");
+      } else if (const std::string_view debian = debian_of(name); !debian.empty()) {
+        for (const std::string_view one : split(debian, ' ')) to_.system_package(place_, one);
+      } else if (name.ends_with("/apt-packages") || name.ends_with("/apt-get-packages")) {
+        std::string list = json_text(value, "packages");
+        std::replace(list.begin(), list.end(), ',', ' ');
+        for (const std::string_view one : split(list, ' ')) {
+          if (!one.empty()) to_.system_package(place_, one);
+        }
+      } else if (name.ends_with("/python") && version == "none") {
+        continue;  // tools alone, for an editor
       } else if (name.ends_with("/nvidia-cuda")) {
         if (!version.empty() && is_digit(version.front())) to_.cuda_release(place_, version);
       } else {
@@ -195,6 +231,7 @@ class Devcontainer {
   const ConversionSource& source_;
   Conversion& to_;
   SourcePlace place_;
+  std::string workdir_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/copied_files.hpp"
+#include "recipes/init/docker_context.hpp"
 #include "recipes/init/docker_run.hpp"
 #include "recipes/init/docker_stages.hpp"
 #include "recipes/init/docker_variables.hpp"
@@ -28,7 +29,10 @@ class DockerConversion {
       : source_(source),
         to_(to),
         args_(build.args),
-        context_(build.context.empty() ? source.path.parent_path() : build.context),
+        target_(to_lower(build.target)),
+        context_(build.context.empty()
+                     ? guessed_docker_context(source.text, source.path.parent_path(), to.folder())
+                     : build.context),
         files_(context_, to) {}
 
   void convert() {
@@ -45,7 +49,8 @@ class DockerConversion {
     }
     to_.set_later_wins();
     if (stages_.all.empty()) return leave_out({"", {}, source_.shown, {}, 0}, "it has no `FROM`");
-    const std::vector<std::size_t> chain = stages_.chain_of(stages_.all.size() - 1);
+    const std::vector<std::size_t> chain = stages_.chain_of(wanted_stage());
+    memory_.builds_wheel = builds_wheel();
     taken_.insert(chain.begin(), chain.end());
     DockerStages::Used used = stages_.used_by(chain);
     installing_ = std::move(used.installing);
@@ -58,6 +63,27 @@ class DockerConversion {
   }
 
  private:
+  std::size_t wanted_stage() const {
+    for (std::size_t i = 0; i < stages_.all.size() && !target_.empty(); ++i) {
+      if (stages_.all[i].name == target_ || std::to_string(i) == target_) return i;
+    }
+    return stages_.all.size() - 1;
+  }
+
+  /// Whether a stage makes a wheel of the project.
+  bool builds_wheel() const {
+    constexpr std::array<std::string_view, 4> kWheelBuilds = {"setup.py bdist_wheel", "-m build",
+                                                              "uv build", "poetry build"};
+    return std::any_of(stages_.all.begin(), stages_.all.end(), [&](const DockerStage& stage) {
+      const auto& all = stage.instructions;
+      return std::any_of(all.begin(), all.end(), [&](const DockerInstruction& one) {
+        return one.keyword == "RUN" &&
+               std::any_of(kWheelBuilds.begin(), kWheelBuilds.end(),
+                           [&](std::string_view what) { return says(one.text, what); });
+      });
+    });
+  }
+
   SourcePlace place(const DockerInstruction& one) const { return {source_.shown, one.line}; }
   void leave_out(const DockerInstruction& one, std::string_view why) {
     std::string text = one.keyword;
@@ -95,7 +121,13 @@ class DockerConversion {
         known_here[name] = word.substr(equal + 1);
       } else if (const auto global = globals_.find(name); global != globals_.end()) {
         known_here[name] = global->second;
+      } else if (const std::string_view own = platform_argument(name); !own.empty()) {
+        known_here[name] = own;
+      } else {
+        unset_.insert(name);
+        continue;
       }
+      unset_.erase(name);
     }
   }
 
@@ -127,8 +159,8 @@ class DockerConversion {
     const std::string workdir = std::exchange(workdir_, "/");
     const DockerVariables variables = variables_;
     const bool other = std::exchange(other_, true);
+    arguments_.clear();
     for (const std::size_t i : stages_.chain_of(from)) {
-      arguments_.clear();
       for (const DockerInstruction& one : stages_.all[i].instructions) {
         const bool wanted = installing_.contains(i) && !taken_.contains(i);
         if (one.keyword == "RUN" && !wanted) continue;
@@ -145,7 +177,7 @@ class DockerConversion {
   }
 
   void stage(const DockerStage& stage, bool first) {
-    arguments_.clear();
+    if (first) arguments_.clear();  // a stage has those of the one that it begins with
     for (const std::string& flag : stage.from.flags) {
       to_.leave_out(place(stage.from), "FROM " + flag,
                     "a lock is for the platform that it is made for");
@@ -249,7 +281,8 @@ class DockerConversion {
 
   void run(const DockerInstruction& one) {
     BuildCommands commands{place(one), one.text, known(),  arguments_, workdir_,
-                           {},         {},       &memory_, bash_};
+                           {},         {},       &memory_, bash_,      unset_};
+    commands.paths = [&](std::string_view pattern) { return files_.matching(pattern, workdir_); };
     if (other_) {
       commands.obstacle =
           "a step of another stage of the build: write it as a step of `run` if what it makes is "
@@ -262,7 +295,9 @@ class DockerConversion {
   /// The words that an instruction starts; those of a shell's where they are no plain words.
   std::vector<std::string> words_of(const DockerInstruction& one) {
     if (const auto words = exec_form(one.text)) return *words;
-    const std::vector<ShellCommand> all = shell_commands(one.text, known());
+    std::vector<ShellCommand> all = shell_commands(one.text, known());
+    // The environment is the image's own.
+    if (all.size() > 1 && activates_environment(all.front())) all.erase(all.begin());
     if (all.size() == 1 && all.front().simple && !all.front().control && all.front().alone) {
       return all.front().words;
     }
@@ -292,6 +327,7 @@ class DockerConversion {
   const ConversionSource& source_;
   Conversion& to_;
   const DockerVariables& args_;  ///< given from outside
+  std::string target_;           ///< lower case; empty: the last stage
   fs::path context_;
   CopiedFiles files_;
   DockerStages stages_;
@@ -302,6 +338,7 @@ class DockerConversion {
   DockerInstruction command_;
   DockerInstruction entrypoint_;
   CommandsMemory memory_;
+  std::set<std::string> unset_;  ///< arguments without a value
   bool bash_ = false;
   bool other_ = false;                ///< a stage is read that is not in the image
   std::set<std::size_t> taken_;       ///< stages

@@ -203,6 +203,24 @@ std::optional<fs::path> only_source(const fs::path& folder) {
   return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
+/// A list beside a project, as `pip install -e .` comes behind `conda env create`.
+void project_beside(const fs::path& source, Conversion& to) {
+  const std::string name = source.filename().string();
+  const bool list = name.starts_with("environment.") || name.starts_with("conda.") ||
+                    name.starts_with("requirements") || name == "Pipfile";
+  const auto is_itself = [](const std::string& one) { return one.ends_with("@ ."); };
+  if (!list || std::any_of(to.draft.packages.begin(), to.draft.packages.end(), is_itself)) return;
+  const fs::path folder = source.parent_path();
+  for (const char* project : {"pyproject.toml", "setup.py"}) {
+    if (!is_file_in(folder, project) || !tells_of_packages(folder / project)) continue;
+    to.leave_out(
+        {(folder / project).lexically_normal().string(), 0}, project,
+        "the project itself is not installed: `mlenv add 'NAME @ .'` does that, with what it "
+        "requires");
+    return;
+  }
+}
+
 }  // namespace
 
 std::optional<fs::path> richest_source(const fs::path& folder) {
@@ -235,6 +253,7 @@ void convert_beside(const fs::path& source, Conversion& to) {
   }
   space_beside(folder, to);
   binder_beside(folder, to);
+  project_beside(source, to);
 }
 
 }  // namespace mlenv

@@ -11,25 +11,14 @@
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/json_source.hpp"
+#include "recipes/init/known_repositories.hpp"
 #include "recipes/module_distributions.hpp"
+#include "recipes/python_library.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
 
-/// Of Python's own, those that notebooks import most.
-constexpr std::array<std::string_view, 62> kOwnModules = {
-    "os",         "sys",        "re",         "json",        "math",      "time",
-    "random",     "datetime",   "pathlib",    "collections", "itertools", "functools",
-    "typing",     "glob",       "shutil",     "subprocess",  "io",        "copy",
-    "pickle",     "warnings",   "logging",    "argparse",    "csv",       "string",
-    "urllib",     "zipfile",    "tarfile",    "tempfile",    "threading", "multiprocessing",
-    "concurrent", "asyncio",    "contextlib", "dataclasses", "enum",      "gc",
-    "hashlib",    "base64",     "inspect",    "operator",    "platform",  "pprint",
-    "statistics", "struct",     "textwrap",   "traceback",   "types",     "unittest",
-    "uuid",       "__future__", "abc",        "ast",         "bisect",    "calendar",
-    "codecs",     "getpass",    "heapq",      "html",        "importlib", "queue",
-    "signal",     "sqlite3"};
 class Notebook {
  public:
   Notebook(const ConversionSource& source, Conversion& to) : source_(source), to_(to) {}
@@ -75,6 +64,7 @@ class Notebook {
 
   void code(int cell, const std::string& text) {
     std::string command;
+    if (is_script(text)) return script(cell, text);
     for (const std::string_view raw : split(text, '\n')) {
       std::string_view line = trim(raw);
       if (!command.empty()) {  // goes on
@@ -94,6 +84,18 @@ class Notebook {
     if (!command.empty()) run(cell, command);
   }
 
+  /// `%%bash`, `%%sh`: the cell is a shell's.
+  static bool is_script(std::string_view text) {
+    const std::string_view line = trim(first_line(trim(text)));
+    const std::string_view magic = line.substr(0, line.find_first_of(" \t"));
+    return magic == "%%bash" || magic == "%%sh" || magic == "%%shell" || magic == "%%script";
+  }
+  void script(int cell, const std::string& text) {
+    const std::size_t end = text.find('\n', text.find("%%"));
+    if (end == std::string::npos) return;
+    commands(cell, text.substr(end + 1));
+  }
+
   /// A line of the shell, or a magic of the same name: `%pip install x`.
   void run(int cell, const std::string& command) {
     const std::string_view line = trim(command);
@@ -102,13 +104,6 @@ class Notebook {
     constexpr std::array<std::string_view, 12> kInstalls = {
         "pip",   "pip3", "apt",    "apt-get", "sudo",   "conda",
         "mamba", "uv",   "python", "python3", "poetry", "micromamba"};
-    const fs::path folder = source_.path.parent_path();
-    const FindFile find = [&](std::string_view name) -> std::optional<fs::path> {
-      std::error_code unknown;
-      fs::path path = folder / name;
-      if (fs::is_regular_file(path, unknown)) return path;
-      return std::nullopt;
-    };
     if (!is_among(kInstalls, first)) {
       if (first != "matplotlib" && first != "load_ext" && first != "time" &&
           first != "autoreload" && first != "timeit" && first != "config") {
@@ -118,10 +113,47 @@ class Notebook {
       }
       return;
     }
-    BuildCommands commands{
-        {source_.shown, cell}, with_values(std::string(line)), known_, {}, {}, {}, {}};
+    commands(cell, without_expressions(cell, with_values(std::string(line))));
+  }
+
+  void commands(int cell, std::string text) {
+    const fs::path folder = source_.path.parent_path();
+    const FindFile find = [&](std::string_view name) -> std::optional<fs::path> {
+      std::error_code unknown;
+      fs::path path = folder / name;
+      if (fs::is_regular_file(path, unknown)) return path;
+      return std::nullopt;
+    };
+    BuildCommands commands{{source_.shown, cell}, std::move(text), known_, {}, {}, {}, {}};
     commands.obstacle = "a command of a cell, which runs with the notebook";
+    commands.memory = &memory_;
     convert_commands(commands, find, to_);
+  }
+
+  /// `pip install {' '.join(names)} x` as `pip install x`: what Python puts together is not known
+  /// before it runs. A page or index of such an address goes with its option.
+  std::string without_expressions(int cell, std::string text) {
+    for (std::size_t at = text.find('{'); at != std::string::npos; at = text.find('{', at)) {
+      int depth = 0;
+      std::size_t end = at;
+      while (end < text.size() && (depth += (text[end] == '{') - (text[end] == '}')) > 0) ++end;
+      if ((at > 0 && text[at - 1] == '$') || end >= text.size()) {
+        ++at;
+        continue;
+      }
+      const std::size_t blank = text.find_last_of(" \t", at);
+      std::size_t begin = blank == std::string::npos ? 0 : blank + 1;
+      end = std::min(text.find_first_of(" \t", end), text.size());
+      const std::string word = text.substr(begin, end - begin);
+      for (const std::string_view option :
+           {"-f ", "--find-links ", "-i ", "--index-url ", "--extra-index-url ", "-r "}) {
+        if (text.substr(0, begin).ends_with(' ' + std::string(option))) begin -= option.size();
+      }
+      to_.leave_out({source_.shown, cell}, word, "Python puts it together when the cell runs");
+      text.erase(begin, end - begin);
+      at = begin;
+    }
+    return text;
   }
 
   /// `BRANCH = 'r1.2'`, which commands name as `$BRANCH` or `{BRANCH}`.
@@ -178,11 +210,15 @@ class Notebook {
       const fs::path here = source_.path.parent_path() / module;
       const bool local =
           fs::is_directory(here, unknown) || fs::exists(here.string() + ".py", unknown);
-      if (local || is_among(kOwnModules, module) || has(name)) continue;
+      if (local || is_in_python_library(module) || has(name)) continue;
       wanted.emplace_back(name);
     }
     if (wanted.empty()) return;
     for (const std::string& one : wanted) {
+      if (const std::string address = repository_of_package(one); !address.empty()) {
+        to_.leave_out({source_.shown, 0}, one, fmt::format(kOfRepository, one, address));
+        continue;
+      }
       to_.leave_out_with_others(
           {source_.shown, 0}, one,
           "imported, and installed by no cell: `mlenv add` them, where PyPI calls them so");
@@ -203,6 +239,7 @@ class Notebook {
   Conversion& to_;
   std::set<std::string> modules_;
   DockerVariables known_;  ///< texts that cells give names
+  CommandsMemory memory_;
 };
 
 }  // namespace

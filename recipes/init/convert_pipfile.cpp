@@ -13,21 +13,12 @@
 namespace mlenv {
 namespace {
 
-std::string pipenv_text(const TomlValue& value, const char* key) {
-  const TomlValue* one = value.find(key);
-  return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
-}
+std::string pipenv_text(const TomlValue& value, const char* key) { return value.text_of(key); }
 std::string pipenv_text(const nlohmann::json& value, const char* key) {
   return json_text(value, key);
 }
 
-std::vector<std::string> pipenv_extras(const TomlValue& value) {
-  std::vector<std::string> extras;
-  if (const TomlValue* list = value.find("extras")) {
-    for (const TomlValue& one : list->items) extras.push_back(one.text);
-  }
-  return extras;
-}
+std::vector<std::string> pipenv_extras(const TomlValue& value) { return value.texts_of("extras"); }
 std::vector<std::string> pipenv_extras(const nlohmann::json& value) {
   std::vector<std::string> extras;
   const auto list = value.find("extras");
@@ -146,10 +137,17 @@ class Pipfile {
 
   void indexes(const TomlValue& list) {
     for (const TomlValue& one : list.items) {
-      const std::string url = pipenv_text(one, "url");
+      const std::string url = one.text_of("url");
+      const std::string name = one.text_of("name");
       if (url.empty()) continue;
-      if (const std::string name = pipenv_text(one, "name");
-          !name.empty() && indexes_.contains(name) && &one != &list.items.front()) {
+      const bool first = &one == &list.items.front();
+      // The first is where all packages come from that name no other; Pipenv writes its own as
+      // `pypi`.
+      if (first && !name.empty() && name != "pypi") {
+        to_.python_index(place(one), url, true);
+        continue;
+      }
+      if (!first && !name.empty() && indexes_.contains(name)) {
         to_.python_index(place(one), url, false);
         continue;
       }
@@ -159,9 +157,9 @@ class Pipfile {
   }
 
   void settings(const TomlValue& table) {
-    const TomlValue* one = table.find("allow_prereleases");
-    if (one == nullptr || !one->boolean) return;
-    to_.leave_out(place(*one), "allow_prereleases", "the recipe says it with `prerelease: allow`");
+    if (!table.is_set("allow_prereleases")) return;
+    to_.leave_out(place(*table.find("allow_prereleases")), "allow_prereleases",
+                  "the recipe says it with `prerelease: allow`");
   }
 
   void for_development(const TomlValue& table) {

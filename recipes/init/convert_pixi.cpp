@@ -29,6 +29,7 @@ class Pixi {
       } else if (!is_of_feature(key)) {
         to_.leave_out(place(value), key, "no key of the recipe stands for it");
       }
+      if (key == "tasks") tasks(value);
     }
     packages_.finish();
   }
@@ -101,29 +102,39 @@ class Pixi {
   }
 
   SourcePlace place(const TomlValue& value) const { return {source_.shown, value.line}; }
-  static std::string text(const TomlValue& table, const char* key) {
-    const TomlValue* one = table.find(key);
-    return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
-  }
-
   void workspace(const TomlValue& table) {
-    const std::string name = text(table, "name");
+    const std::string name = table.text_of("name");
     if (!name.empty()) to_.draft.name = image_name_from(name);
   }
 
   /// A channel that says for which CUDA its packages are: `nvidia/label/cuda-12.4.0`.
   static bool is_label(std::string_view channel) { return says(channel, "/label/"); }
 
+  /// Tasks are for whoever works on the project; but some complete the environment.
+  void tasks(const TomlValue& all) {
+    constexpr std::array<std::string_view, 5> kInstalls = {
+        "pip install", "pip3 install", "apt-get install", "apt install", "setup.py install"};
+    for (const auto& [name, task] : all.members) {
+      const std::string command = task.kind == TomlKind::text ? task.text : task.text_of("cmd");
+      const bool installs = std::any_of(kInstalls.begin(), kInstalls.end(),
+                                        [&](std::string_view one) { return says(command, one); });
+      if (!installs) continue;
+      to_.leave_out_with_others(
+          place(task), "tasks." + name,
+          "a task that installs: what the image needs of it stands in `packages` and `system`");
+    }
+  }
+
   void conda(const TomlValue& table) {
     for (const auto& [name, value] : table.members) {
-      std::string version = value.kind == TomlKind::text ? value.text : text(value, "version");
+      std::string version = value.kind == TomlKind::text ? value.text : value.text_of("version");
       if (value.find("git") != nullptr || value.find("path") != nullptr) {
         to_.leave_out(place(value), name, "a package that Pixi builds itself");
         continue;
       }
       if (version == "*") version.clear();
-      const std::string build = text(value, "build");
-      const std::string channel = text(value, "channel");
+      const std::string build = value.text_of("build");
+      const std::string channel = value.text_of("channel");
       std::string spec = is_label(channel) ? channel + "::" + name : name;
       if (!version.empty()) spec += " " + version;
       if (!build.empty()) spec += fmt::format("[build='{}']", build);
@@ -134,30 +145,28 @@ class Pixi {
   void pypi(const TomlValue& table) {
     for (const auto& [name, value] : table.members) {
       std::string spec = name;
-      if (const TomlValue* extras = value.find("extras")) {
-        std::vector<std::string> names;
-        for (const TomlValue& one : extras->items) names.push_back(one.text);
-        spec += fmt::format("[{}]", join(names, ","));
+      if (const auto extras = value.texts_of("extras"); !extras.empty()) {
+        spec += fmt::format("[{}]", join(extras, ","));
       }
       const std::string version =
-          value.kind == TomlKind::text ? value.text : text(value, "version");
-      if (const std::string git = text(value, "git"); !git.empty()) {
+          value.kind == TomlKind::text ? value.text : value.text_of("version");
+      if (const std::string git = value.text_of("git"); !git.empty()) {
         spec += " @ git+" + git;
         for (const char* key : {"rev", "tag", "branch"}) {
-          if (!text(value, key).empty()) spec += '@' + text(value, key);
+          if (!value.text_of(key).empty()) spec += '@' + value.text_of(key);
         }
-        if (!text(value, "subdirectory").empty()) {
-          spec += "#subdirectory=" + text(value, "subdirectory");
+        if (!value.text_of("subdirectory").empty()) {
+          spec += "#subdirectory=" + value.text_of("subdirectory");
         }
-      } else if (!text(value, "path").empty()) {
-        spec += " @ file:" + path_from_recipe(source_.path, text(value, "path"), to_);
-      } else if (!text(value, "url").empty()) {
-        spec += " @ " + text(value, "url");
+      } else if (!value.text_of("path").empty()) {
+        spec += " @ file:" + path_from_recipe(source_.path, value.text_of("path"), to_);
+      } else if (!value.text_of("url").empty()) {
+        spec += " @ " + value.text_of("url");
       } else if (version != "*") {
         spec += version;
       }
-      if (!text(value, "index").empty())
-        to_.python_index(place(value), text(value, "index"), false);
+      if (!value.text_of("index").empty())
+        to_.python_index(place(value), value.text_of("index"), false);
       to_.python_package(place(value), spec);
     }
   }
@@ -191,7 +200,7 @@ class Pixi {
   }
 
   void indexes(const TomlValue& table) {
-    const std::string index = text(table, "index-url");
+    const std::string index = table.text_of("index-url");
     if (!index.empty()) to_.python_index(place(table), index, true);
     if (const TomlValue* more = table.find("extra-index-urls")) {
       for (const TomlValue& one : more->items) to_.python_index(place(one), one.text, false);

@@ -17,21 +17,6 @@ constexpr std::string_view kOptional =
     "optional packages, for extras that nothing asks for: add with `mlenv add` what the image "
     "needs";
 
-std::string toml_text_of(const TomlValue& value, const char* key) {
-  const TomlValue* one = value.find(key);
-  return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
-}
-
-bool is_said(const TomlValue& value, const char* key) {
-  const TomlValue* one = value.find(key);
-  return one != nullptr && one->boolean;
-}
-
-const TomlValue* table_in(const TomlValue& in, const std::string& key) {
-  const TomlValue* found = in.find(key);
-  return found != nullptr && found->kind == TomlKind::table ? found : nullptr;
-}
-
 class PoetryTable {
  public:
   PoetryTable(const ConversionSource& source, const ProjectChoice& choice,
@@ -39,12 +24,12 @@ class PoetryTable {
       : source_(source), choice_(choice), standard_(standard), to_(to) {}
 
   void convert(const TomlValue& poetry) {
-    const std::string name = toml_text_of(poetry, "name");
+    const std::string name = poetry.text_of("name");
     if (!name.empty()) to_.draft.name = image_name_from(name);
-    if (const TomlValue* extras = table_in(poetry, "extras")) read_extras(*extras);
-    const TomlValue* all = table_in(poetry, "dependencies");
+    if (const TomlValue* extras = poetry.table("extras")) read_extras(*extras);
+    const TomlValue* all = poetry.table("dependencies");
     if (all != nullptr) dependencies(*all);
-    if (const TomlValue* groups = table_in(poetry, "group")) read_groups(*groups);
+    if (const TomlValue* groups = poetry.table("group")) read_groups(*groups);
     left("dev-dependencies", poetry, "for development: add with `mlenv add` what the image needs");
     left("scripts", poetry, "the project itself is not installed, and so are none of its programs");
     if (const TomlValue* sources = poetry.find("source")) read_sources(*sources);
@@ -54,7 +39,7 @@ class PoetryTable {
   SourcePlace place(const TomlValue& value) const { return {source_.shown, value.line}; }
 
   void left(const std::string& key, const TomlValue& in, std::string_view why) {
-    const TomlValue* found = table_in(in, key);
+    const TomlValue* found = in.table(key);
     if (found == nullptr) return;
     for (const auto& [name, value] : found->members) {
       to_.leave_out(place(value), key + '.' + name, why);
@@ -63,8 +48,8 @@ class PoetryTable {
 
   void read_sources(const TomlValue& sources) {
     for (const TomlValue& one : sources.items) {
-      const std::string name = toml_text_of(one, "name");
-      const std::string url = toml_text_of(one, "url");
+      const std::string name = one.text_of("name");
+      const std::string url = one.text_of("url");
       if (!url.empty() && indexes_.contains(name)) {
         to_.python_index(place(one), url, false);
       } else {
@@ -88,7 +73,7 @@ class PoetryTable {
   void read_groups(const TomlValue& groups) {
     for (const auto& [name, group] : groups.members) {
       if (name == "main" || is_chosen(choice_.groups, name)) {
-        if (const TomlValue* all = table_in(group, "dependencies")) dependencies(*all);
+        if (const TomlValue* all = group.table("dependencies")) dependencies(*all);
       } else {
         to_.leave_out(place(group), "group." + name,
                       "a group of its own: add with `mlenv add` what the image needs");
@@ -109,13 +94,13 @@ class PoetryTable {
   }
 
   void dependency(const std::string& package, const TomlValue& value) {
-    if (is_said(value, "optional") && !wanted_.contains(normalise_wheel_name(package))) {
+    if (value.is_set("optional") && !wanted_.contains(normalise_wheel_name(package))) {
       if (told_.insert(package).second) to_.leave_out_with_others(place(value), package, kOptional);
       return;
     }
     const std::string address = address_in_toml(source_, value, to_);
     const std::string version = value.kind == TomlKind::text    ? value.text
-                                : value.kind == TomlKind::table ? toml_text_of(value, "version")
+                                : value.kind == TomlKind::table ? value.text_of("version")
                                                                 : std::string{};
     if (address.empty() && version.empty()) {
       to_.leave_out(place(value), package, "it says neither a version nor one place");
@@ -127,7 +112,7 @@ class PoetryTable {
     const std::string marker = marker_for_images(value);
     const bool clean = marker.empty() || !marker_mistake(marker);
     if (comes_in_builds(package) && clean && marker_reach(marker) != MarkerReach::none) {
-      indexes_.insert(toml_text_of(value, "source"));
+      indexes_.insert(value.text_of("source"));
     }
     to_.python_package(place(value), package + extras_of(package, value) + specifier +
                                          (marker.empty() ? "" : " ; " + marker));
@@ -161,13 +146,13 @@ class PoetryTable {
 
   static std::string marker_of(const TomlValue& value) {
     std::vector<std::string> all;
-    if (const std::string python = toml_text_of(value, "python"); !python.empty()) {
+    if (const std::string python = value.text_of("python"); !python.empty()) {
       all.push_back(marker_of_poetry_python(python));
     }
-    if (const std::string platform = toml_text_of(value, "platform"); !platform.empty()) {
+    if (const std::string platform = value.text_of("platform"); !platform.empty()) {
       all.push_back(fmt::format("sys_platform == \"{}\"", platform));
     }
-    all.push_back(toml_text_of(value, "markers"));
+    all.push_back(value.text_of("markers"));
     std::erase(all, "");
     if (all.size() < 2) return join(all, "");
     for (std::string& one : all) {
@@ -223,17 +208,17 @@ std::string address_in_toml(const ConversionSource& source, const TomlValue& val
                             const Conversion& to) {
   if (value.kind != TomlKind::table) return {};
   std::string address;
-  if (const std::string git = toml_text_of(value, "git"); !git.empty()) {
+  if (const std::string git = value.text_of("git"); !git.empty()) {
     address = "git+" + git;
     for (const char* key : {"rev", "tag", "branch"}) {
-      if (const std::string one = toml_text_of(value, key); !one.empty()) address += '@' + one;
+      if (const std::string one = value.text_of(key); !one.empty()) address += '@' + one;
     }
-  } else if (const std::string path = toml_text_of(value, "path"); !path.empty()) {
+  } else if (const std::string path = value.text_of("path"); !path.empty()) {
     address = "file:" + path_from_recipe(source.path, path, to);
   } else {
-    address = toml_text_of(value, "url");
+    address = value.text_of("url");
   }
-  const std::string below = toml_text_of(value, "subdirectory");
+  const std::string below = value.text_of("subdirectory");
   if (address.empty() || below.empty()) return address;
   return address + "#subdirectory=" + below;
 }

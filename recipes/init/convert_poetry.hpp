@@ -1,5 +1,6 @@
 #pragma once
-// `[tool.poetry]` of a pyproject.toml (Poetry's documentation, "The pyproject.toml file").
+// `[tool.poetry]` and `[tool.uv]` of a pyproject.toml (Poetry's documentation, "The pyproject.toml
+// file"; uv's, "Settings").
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ bool is_chosen(const std::vector<std::string>& chosen, std::string_view name);
 void convert_poetry(const ConversionSource& source, const TomlValue& poetry,
                     const ProjectChoice& choice, const std::set<std::string>& standard,
                     Conversion& to);
+
+/// `[tool.uv]` but its `sources`, after the packages that the project asks for.
+void convert_uv_settings(const ConversionSource& source, const TomlValue& uv, Conversion& to);
 
 /// Poetry's and uv's words for a repository, path or URL; empty: an index has it.
 std::string address_in_toml(const ConversionSource& source, const TomlValue& value,

@@ -27,13 +27,13 @@ class PyprojectConverter {
 
   void convert() {
     to_.draft.wants_python = true;
-    const TomlValue* project = table(root_, "project");
-    const TomlValue* tool = table(root_, "tool");
+    const TomlValue* project = root_.table("project");
+    const TomlValue* tool = root_.table("tool");
     const TomlValue none{};
     const TomlValue& tools = tool == nullptr ? none : *tool;
-    const TomlValue* uv = table(tools, "uv");
-    poetry_ = table(tools, "poetry");
-    if (uv != nullptr) sources_ = table(*uv, "sources");
+    const TomlValue* uv = tools.table("uv");
+    poetry_ = tools.table("poetry");
+    if (uv != nullptr) sources_ = uv->table("sources");
     if (uv != nullptr) indexes_ = uv->find("index");
     if (project != nullptr) standard(*project, tools);
     if (poetry_ != nullptr) {
@@ -41,13 +41,8 @@ class PyprojectConverter {
     }
     if (project == nullptr && poetry_ == nullptr) without_standard(tools);
     taken_groups();
-    if (uv != nullptr) {
-      for (const auto& [key, value] : uv->members) {
-        if (key == "sources") continue;
-        leave_out(value, "tool.uv." + key, "a setting of uv's: indexes can be named in `sources`");
-      }
-    }
-    if (const TomlValue* build = table(root_, "build-system")) {
+    if (uv != nullptr) convert_uv_settings(source_, *uv, to_);
+    if (const TomlValue* build = root_.table("build-system")) {
       leave_out(
           *build, "build-system",
           "the project itself is not installed: copy it with `files`, or run it from its folder");
@@ -55,17 +50,13 @@ class PyprojectConverter {
   }
 
  private:
-  static const TomlValue* table(const TomlValue& in, const std::string& key) {
-    const TomlValue* found = in.find(key);
-    return found != nullptr && found->kind == TomlKind::table ? found : nullptr;
-  }
   SourcePlace place(const TomlValue& value) const { return {source_.shown, value.line}; }
   void leave_out(const TomlValue& at, std::string_view text, std::string_view why) {
     to_.leave_out(place(at), text, why);
   }
 
   void groups(const TomlValue& in, const std::string& key, std::string_view why) {
-    const TomlValue* found = table(in, key);
+    const TomlValue* found = in.table(key);
     if (found == nullptr) return;
     for (const auto& [name, value] : found->members) leave_out(value, key + '.' + name, why);
   }
@@ -109,7 +100,7 @@ class PyprojectConverter {
   /// Of a table of lists those that are chosen; the others are told with `why`.
   void chosen_lists(const TomlValue& in, const std::string& key,
                     const std::vector<std::string>& chosen, std::string_view why) {
-    const TomlValue* all = table(in, key);
+    const TomlValue* all = in.table(key);
     if (all == nullptr) return;
     for (const auto& [name, list] : all->members) {
       const std::string whole = key + '.' + name;
@@ -168,14 +159,14 @@ class PyprojectConverter {
 
   /// Flit's old table; setup.py where the file has settings alone.
   void without_standard(const TomlValue& tools) {
-    const TomlValue* flit = table(tools, "flit");
-    const TomlValue* metadata = flit == nullptr ? nullptr : table(*flit, "metadata");
+    const TomlValue* flit = tools.table("flit");
+    const TomlValue* metadata = flit == nullptr ? nullptr : flit->table("metadata");
     if (metadata != nullptr) {
       python(metadata->find("requires-python"));
       if (const TomlValue* list = metadata->find("requires")) packages(*list, "requires");
       return;
     }
-    if (table(tools, "pixi") != nullptr) return;
+    if (tools.table("pixi") != nullptr) return;
     std::error_code unknown;
     for (const char* name : {"setup.py", "setup.cfg"}) {
       const fs::path path = source_.path.parent_path() / name;
@@ -211,31 +202,26 @@ class PyprojectConverter {
                                                    : std::span<const TomlValue>(&source, 1);
     bool found = false;
     for (const TomlValue& entry : entries) {
-      const std::string name = text_in(entry, "index");
-      const std::string marker = text_in(entry, "marker");
-      const std::string extra = text_in(entry, "extra");
-      if (name.empty() || !text_in(entry, "group").empty()) continue;
+      const std::string name = entry.text_of("index");
+      const std::string marker = entry.text_of("marker");
+      const std::string extra = entry.text_of("extra");
+      if (name.empty() || !entry.text_of("group").empty()) continue;
       if (!extra.empty() && !is_chosen(choice_.extras, extra)) continue;
       if (!marker.empty() && marker_mistake(marker)) continue;
       if (marker_reach(marker) == MarkerReach::none) continue;
       for (const TomlValue& index : indexes_->items) {
-        if (text_in(index, "name") != name) continue;
-        to_.python_index(place(index), text_in(index, "url"), false);
+        if (index.text_of("name") != name) continue;
+        to_.python_index(place(index), index.text_of("url"), false);
         found = true;
       }
     }
     return found;
   }
 
-  static std::string text_in(const TomlValue& value, const char* key) {
-    const TomlValue* one = value.find(key);
-    return one != nullptr && one->kind == TomlKind::text ? one->text : std::string{};
-  }
-
   /// In uv's table, or in Poetry's, which beside `[project]` says where a package is.
   const TomlValue* place_of(const std::string& name) const {
     if (const TomlValue* of_uv = member_named(sources_, name)) return of_uv;
-    const TomlValue* beside = poetry_ == nullptr ? nullptr : table(*poetry_, "dependencies");
+    const TomlValue* beside = poetry_ == nullptr ? nullptr : poetry_->table("dependencies");
     const TomlValue* of_poetry = member_named(beside, name);
     return of_poetry != nullptr && !address_in_toml(source_, *of_poetry, to_).empty() ? of_poetry
                                                                                       : nullptr;

@@ -41,6 +41,7 @@ void convert_conda(const ConversionSource& source, Conversion& to);
 struct DockerBuild {
   fs::path context{};                         ///< empty: the Dockerfile's folder
   std::map<std::string, std::string> args{};  ///< in place of what ARG says
+  std::string target{};                       ///< the stage that is wanted; empty: the last one
 };
 void convert_dockerfile(const ConversionSource& source, Conversion& to,
                         const DockerBuild& build = {});
@@ -57,10 +58,19 @@ void convert_base_image(const SourcePlace& place, std::string_view image, Conver
 
 /// `git clone`d in a build: where in the image, and whence.
 struct Clone {
-  std::string path;     ///< absolute
-  std::string address;  ///< `git+https://h.example/x@v1`
+  std::string path;         ///< absolute
+  std::string url;          ///< `https://h.example/x`
+  std::string reference{};  ///< a branch, tag or commit; empty: the repository's own
+
+  std::string address() const;  ///< `git+https://h.example/x@v1`
 };
 std::optional<Clone> clone_of(std::span<const std::string> words, const std::string& folder);
+/// Whether a path in the image is in that repository.
+bool is_of_clone(const Clone& clone, const std::string& path);
+/// `git checkout v1`, `git reset --hard 1a2b3c`, in `folder` or behind `-C`: of that repository
+/// among `clones`.
+void set_reference(std::vector<Clone>& clones, std::span<const std::string> words,
+                   const std::string& folder);
 
 /// One simple command of a build; `file` finds a requirements file by its name in the image.
 struct InstallCommand {
@@ -70,6 +80,7 @@ struct InstallCommand {
   std::string folder{};             ///< in the image, where it is started
   std::span<const Clone> clones{};  ///< made before it
   bool foreign = false;             ///< another maker's archive was added before it
+  bool builds_wheel = false;        ///< the build makes a wheel of the project
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
 /// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.

@@ -103,7 +103,7 @@ void CopiedFiles::copy(const SourcePlace& place, const DockerInstruction& instru
     } else if (instruction.keyword == "ADD" && is_archive(source)) {
       to_->leave_out(place, text, "ADD unpacks it: unpack it here, and name the folder in `files`");
     } else if (source.find_first_of("*?[") != std::string::npos) {
-      pattern(place, source, where, text);
+      pattern(place, source, where, into, text);
     } else {
       one(place, source, where, into);
     }
@@ -112,7 +112,7 @@ void CopiedFiles::copy(const SourcePlace& place, const DockerInstruction& instru
 
 /// `*.py` of one folder: each file by its name.
 void CopiedFiles::pattern(const SourcePlace& place, const std::string& source,
-                          const std::string& where, const std::string& text) {
+                          const std::string& where, bool into, const std::string& text) {
   constexpr std::size_t kMostMatches = 40;
   const fs::path whole = fs::path(source).relative_path().lexically_normal();
   std::vector<std::string> found;
@@ -133,7 +133,7 @@ void CopiedFiles::pattern(const SourcePlace& place, const std::string& source,
                                 "each file, or their folder");
   }
   std::sort(found.begin(), found.end());
-  for (const std::string& each : found) one(place, each, where, true);
+  for (const std::string& each : found) one(place, each, where, into || found.size() > 1);
 }
 
 void CopiedFiles::one(const SourcePlace& place, const std::string& source,
@@ -201,6 +201,52 @@ std::optional<fs::path> CopiedFiles::find(std::string_view name, const std::stri
   const fs::path beside = context_ / fs::path(name).filename();
   if (fs::is_regular_file(beside, unknown)) return beside.lexically_normal();
   return std::nullopt;
+}
+
+namespace {
+
+/// Below `folder`, part by part of what is left of a pattern.
+void match_below(const fs::path& folder, const std::vector<std::string>& parts, std::size_t at,
+                 const std::string& name, std::vector<std::string>& found) {
+  constexpr std::size_t kMostFound = 100;
+  std::error_code unknown;
+  if (at == parts.size()) {
+    if (found.size() < kMostFound) found.push_back(name);
+    return;
+  }
+  for (const auto& entry : fs::directory_iterator(folder, unknown)) {
+    const std::string one = entry.path().filename().string();
+    if (fnmatch(parts[at].c_str(), one.c_str(), FNM_PERIOD) != 0 || entry.is_symlink(unknown)) {
+      continue;
+    }
+    match_below(entry.path(), parts, at + 1, name + '/' + one, found);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> CopiedFiles::matching(std::string_view pattern,
+                                               const std::string& workdir) const {
+  const std::string whole = place_in_image(pattern, workdir);
+  std::vector<std::string> found;
+  for (const auto& [target, here] : copied_) {
+    const std::string begin = target == "/" ? target : target + '/';
+    std::error_code unknown;
+    if (!whole.starts_with(begin) || !fs::is_directory(here, unknown)) {
+      if (fnmatch(whole.c_str(), target.c_str(), FNM_PATHNAME) == 0) found.push_back(target);
+      continue;
+    }
+    std::vector<std::string> parts;
+    for (const std::string_view part : split(std::string_view(whole).substr(begin.size()), '/')) {
+      parts.emplace_back(part);
+    }
+    match_below(here, parts, 0, target == "/" ? "" : target, found);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  if (pattern.starts_with('/')) return found;
+  for (std::string& one : found) one = fs::path(one).lexically_relative(workdir).string();
+  return found;
 }
 
 }  // namespace mlenv

@@ -27,11 +27,14 @@ class CopiedFiles {
   /// The file here that `name` means in the image: a copied one, or one beside the Dockerfile;
   /// nullopt where there is none.
   std::optional<fs::path> find(std::string_view name, const std::string& workdir) const;
+  /// The names in the image of copied files that a pattern means, sorted; relative ones for such a
+  /// pattern.
+  std::vector<std::string> matching(std::string_view pattern, const std::string& workdir) const;
 
  private:
   bool flags(const SourcePlace& place, const DockerInstruction& instruction);
   void pattern(const SourcePlace& place, const std::string& source, const std::string& where,
-               const std::string& text);
+               bool into, const std::string& text);
   void forget_covered(const std::string& folder, const std::string& target);
   void one(const SourcePlace& place, const std::string& source, const std::string& target,
            bool into);

@@ -42,6 +42,17 @@ std::vector<DockerVariable> docker_env(const DockerInstruction& one, const Docke
   return all;
 }
 
+std::string_view platform_argument(std::string_view name) {
+  for (const std::string_view side : {"TARGET", "BUILD"}) {
+    if (!name.starts_with(side)) continue;
+    const std::string_view what = name.substr(side.size());
+    if (what == "PLATFORM") return "linux/amd64";
+    if (what == "ARCH") return "amd64";
+    if (what == "OS") return "linux";
+  }
+  return {};
+}
+
 bool convert_variable(const SourcePlace& place, const DockerVariable& variable, Conversion& to) {
   const auto& [name, value, complete, mistake] = variable;
   const std::string shown = fmt::format("{}={}", name, value);

@@ -22,6 +22,10 @@ struct DockerVariable {
 /// `ENV A=b C="d $A"`, or the old form `ENV A b`.
 std::vector<DockerVariable> docker_env(const DockerInstruction& one, const DockerVariables& known);
 
+/// What BuildKit gives an argument of that name, for the platform that locks are for; empty:
+/// nothing.
+std::string_view platform_argument(std::string_view name);
+
 /// Into the recipe: its `env`, or the key that says what it sets up. True where later instructions
 /// see its value.
 bool convert_variable(const SourcePlace& place, const DockerVariable& variable, Conversion& to);

@@ -40,6 +40,8 @@ std::vector<std::string> own_command(std::vector<std::string> words) {
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(length));
     run = true;
   }
+  // The entry of micromamba's images.
+  if (words.size() > 1 && words.front().ends_with("/_entrypoint.sh")) words.erase(words.begin());
   if (words.empty()) return words;
   if (run && (words.front() == "-m" || words.front() == "--module")) {
     words.front() = "-m";
@@ -86,6 +88,14 @@ bool brings_tool(std::string_view command) {
   constexpr std::array<std::string_view, 5> kUsers = {"conda", "mamba", "micromamba", "pip",
                                                       "pip3"};
   return !is_among(kUsers, program) && says_one_of(command, kToolInstallers);
+}
+
+bool activates_environment(const ShellCommand& command) {
+  const std::vector<std::string>& words = command.words;
+  if (!command.simple || words.size() < 2) return false;
+  const bool conda = words[0].ends_with("conda") || words[0].ends_with("mamba");
+  return conda ? words[1] == "activate"
+               : (words[0] == "." || words[0] == "source") && says(words[1], "activate");
 }
 
 std::string_view why_no_key(std::string_view keyword) {

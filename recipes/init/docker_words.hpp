@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "recipes/init/dockerfile.hpp"
+#include "recipes/init/shell_words.hpp"
 
 namespace mlenv {
 
@@ -23,6 +24,9 @@ bool is_manager_variable(std::string_view name);
 
 /// A command that brings a tool along which mlenv does without: uv's installer, Miniconda's.
 bool brings_tool(std::string_view command);
+
+/// `. venv/bin/activate`, `source activate x`, `conda activate x`.
+bool activates_environment(const ShellCommand& command);
 
 /// Why a recipe has no words for an instruction; empty: it has.
 std::string_view why_no_key(std::string_view keyword);

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/size_limits.hpp"
+#include "recipes/init/shell_values.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/text.hpp"
 
@@ -158,6 +159,11 @@ class DockerfileReader {
 
 /// A `${…}` from after its brace; what it stands for, or nullopt.
 std::optional<std::string> braced(std::string_view inner, const DockerVariables& known) {
+  const std::size_t sign = inner.find_first_of("#%/:-+");
+  if (sign != std::string_view::npos &&
+      std::string_view("#%/").find(inner[sign]) != std::string_view::npos) {
+    return shell_parameter(inner, known);
+  }
   const std::size_t end = std::min(inner.find_first_of(":-+"), inner.size());
   const auto found = known.find(std::string(inner.substr(0, end)));
   const bool set = found != known.end() && !found->second.empty();

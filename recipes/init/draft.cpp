@@ -1,6 +1,7 @@
 #include "recipes/init/draft.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -225,6 +226,10 @@ void write_python(Writer& writer, const Draft& draft) {
     writer.text += "requirements:\n";
     for (const DraftRequirements& item : draft.requirements) write_requirements(writer, item);
   }
+  if (!draft.constraints.empty()) {
+    writer.blank();
+    writer.list("constraints", draft.constraints);
+  }
   writer.blank();
   if (draft.packages.empty()) {
     writer.note("Python packages, as pip takes them; `mlenv add PACKAGE` puts one here.");
@@ -246,8 +251,56 @@ void write_index(Writer& writer, const Draft& draft) {
   }
 }
 
+std::string inline_list(const std::vector<std::string>& items) {
+  std::vector<std::string> quoted;
+  for (const std::string& item : items) quoted.push_back(yaml_quoted(item));
+  return fmt::format("[{}]", join(quoted, ", "));
+}
+
+void write_build(Writer& writer, const DraftChoice& choice) {
+  if (choice.build_constraints.empty() && choice.build_requires.empty() &&
+      choice.build_env.empty()) {
+    return;
+  }
+  writer.text += "build:\n";
+  if (!choice.build_constraints.empty()) {
+    writer.text += fmt::format("  constraints: {}\n", inline_list(choice.build_constraints));
+  }
+  if (!choice.build_requires.empty()) writer.text += "  requires:\n";
+  for (const auto& [package, needs] : choice.build_requires) {
+    writer.text += fmt::format("    {}: {}\n", draft_scalar(package), inline_list(needs));
+  }
+  if (!choice.build_env.empty()) writer.text += "  env:\n";
+  for (const auto& [package, variables] : choice.build_env) {
+    writer.text += fmt::format("    {}:\n", draft_scalar(package));
+    for (const auto& [name, value] : variables) {
+      writer.text += fmt::format("      {}: {}\n", name, yaml_quoted(value));
+    }
+  }
+}
+
+void write_choice(Writer& writer, const DraftChoice& choice) {
+  const std::string before = std::exchange(writer.text, {});
+  const auto list = [&](std::string_view key, const std::vector<std::string>& items) {
+    if (!items.empty()) writer.list(key, items);
+  };
+  list("constraints", choice.constraints);
+  list("overrides", choice.overrides);
+  list("exclude", choice.exclude);
+  list("no-binary", choice.no_binary);
+  list("only-binary", choice.only_binary);
+  if (!choice.prerelease.empty()) writer.key("prerelease", choice.prerelease);
+  write_build(writer, choice);
+  const std::string said = std::exchange(writer.text, before);
+  if (said.empty()) return;
+  writer.blank();
+  writer.note("How packages are chosen and built.");
+  writer.text += said;
+}
+
 void write_rest(Writer& writer, const Draft& draft) {
   write_index(writer, draft);
+  write_choice(writer, draft.choice);
   writer.blank();
   if (draft.system.empty()) {
     writer.note("Debian packages; `mlenv add --system PACKAGE` puts one here.");

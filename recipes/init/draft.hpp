@@ -44,6 +44,23 @@ struct DraftIndex {
   friend bool operator==(const DraftIndex&, const DraftIndex&) = default;
 };
 
+/// How packages are chosen and built: keys of the recipe in uv's and pip's words
+/// (recipes/steering.hpp has what they mean).
+struct DraftChoice {
+  template <class Value>
+  using ByPackage = std::vector<std::pair<std::string, Value>>;  ///< by normalised names
+
+  std::vector<std::string> constraints;
+  std::vector<std::string> overrides;
+  std::vector<std::string> exclude;
+  std::vector<std::string> no_binary;
+  std::vector<std::string> only_binary;
+  std::string prerelease;
+  std::vector<std::string> build_constraints;
+  ByPackage<std::vector<std::string>> build_requires;
+  ByPackage<std::vector<std::pair<std::string, std::string>>> build_env;
+};
+
 /// Empty texts and lists: the recipe says nothing of it. All texts fit the recipe's grammar.
 struct Draft {
   std::string name;
@@ -53,6 +70,7 @@ struct Draft {
   std::string cuda;       ///< `13`, `12.6`, `cpu`
   std::vector<std::string> packages;
   std::vector<DraftRequirements> requirements;
+  std::vector<std::string> constraints;  ///< files of the recipe's folder
   std::vector<std::string> system;
   std::vector<std::pair<std::string, std::string>> env;  ///< in the source's order, each name once
   std::string workdir;
@@ -60,6 +78,7 @@ struct Draft {
   std::vector<std::pair<std::string, std::string>> files;  ///< each source once
   std::vector<DraftStep> run;
   std::vector<DraftIndex> index;
+  DraftChoice choice;
   std::vector<std::string> indexes;  ///< of Python, the default one first
 
   bool wants_python = false;  ///< it is made of a Python project, whatever that needs

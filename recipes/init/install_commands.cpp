@@ -37,6 +37,9 @@ class Install {
       convert_apt_command(command_, words.subspan(1), to_);
     } else if (is_pip(program)) {
       convert_pip_command(command_, words.subspan(1), file_, to_);
+    } else if (is_own_setup(words)) {
+      const std::vector<std::string> here = {"install", "."};
+      convert_pip_command(command_, here, file_, to_);
     } else if (module && words[2] == "pip") {
       convert_pip_command(command_, words.subspan(3), file_, to_);
     } else if (program == "uv" && words.size() > 1 && words[1] == "pip") {
@@ -54,6 +57,16 @@ class Install {
  private:
   static bool is_pip(std::string_view program) {
     return program == "pip" || program == "pip3" || program.starts_with("pip3.");
+  }
+
+  /// `python setup.py install`, `… build develop`: what pip would do in that folder.
+  static bool is_own_setup(Words words) {
+    if (words.size() < 3 || !program_of(words[0]).starts_with("python") || words[1] != "setup.py") {
+      return false;
+    }
+    return std::any_of(words.begin() + 2, words.end(), [](const std::string& word) {
+      return word == "install" || word == "develop";
+    });
   }
 
   void leave_out(std::string_view why) { to_.leave_out(command_.place, command_.text, why); }
@@ -86,31 +99,6 @@ class Install {
 };
 
 }  // namespace
-
-std::optional<Clone> clone_of(std::span<const std::string> words, const std::string& folder) {
-  if (words.size() < 3 || program_of(words[0]) != "git" || words[1] != "clone") return std::nullopt;
-  constexpr std::array<std::string_view, 8> kValues = {"-b",     "--branch", "--depth", "-c",
-                                                       "--jobs", "-j",       "-o",      "--origin"};
-  std::string reference;
-  std::vector<std::string> rest;
-  for (std::size_t i = 2; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word.starts_with("--branch=")) reference = word.substr(9);
-    if (!word.starts_with('-')) {
-      rest.push_back(word);
-    } else if (is_among(kValues, word) && i + 1 < words.size()) {
-      ++i;
-      if (word == "-b" || word == "--branch") reference = words[i];
-    }
-  }
-  if (rest.empty() || rest[0].find("://") == std::string::npos) return std::nullopt;
-  std::string name = rest.size() > 1 ? rest[1] : rest[0].substr(rest[0].rfind('/') + 1);
-  if (name.ends_with(".git")) name.resize(name.size() - 4);
-  Clone clone{(fs::path(folder.empty() ? "/" : folder) / name).lexically_normal().string(),
-              "git+" + rest[0] + (reference.empty() ? "" : '@' + reference)};
-  while (clone.path.size() > 1 && clone.path.ends_with('/')) clone.path.pop_back();
-  return clone;
-}
 
 bool convert_install(const InstallCommand& command, const FindFile& file, Conversion& to) {
   return Install(command, file, to).convert();

@@ -75,6 +75,10 @@ class Lists {
 
   std::vector<ShellCommand> replaced() {
     for (std::size_t i = 0; i < commands_.size(); ++i) {
+      if (!commands_[i].inside.empty()) {
+        out_.push_back(std::move(commands_[i]));
+        continue;
+      }
       const std::size_t at = prefix_length(commands_[i].words);
       const bool xargs = at < commands_[i].words.size() && commands_[i].words[at] == "xargs";
       if (xargs ? by_xargs(i, at) : take_process(commands_[i].words, file_) || by_substitution(i)) {

@@ -7,7 +7,9 @@
 
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/init/pip_options.hpp"
 #include "recipes/init/project_install.hpp"
+#include "recipes/project_name.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
 
@@ -18,102 +20,6 @@ using PipSpan = std::span<const std::string>;
 
 constexpr std::string_view kPipDoes = "not needed: mlenv does that itself";
 
-enum class PipMeaning {
-  requirements,
-  editable,
-  index,
-  extra_index,
-  links,
-  extra,  ///< of the project
-  group,
-  nothing,    ///< of how pip works, not of what it installs
-  other_key,  ///< the recipe says it with the key in `why`
-  no_key,     ///< told in one line
-  of_a_file,  ///< counts in a requirements file alone
-};
-
-struct PipWord {
-  std::string_view name;
-  PipMeaning meaning;
-  bool valued = false;
-  std::string_view key{};
-};
-
-constexpr std::array<PipWord, 74> kPipCommandWords = {
-    {{"-r", PipMeaning::requirements, true},
-     {"--requirement", PipMeaning::requirements, true},
-     {"--requirements", PipMeaning::requirements, true},
-     {"-e", PipMeaning::editable, true},
-     {"--editable", PipMeaning::editable, true},
-     {"-i", PipMeaning::index, true},
-     {"--index-url", PipMeaning::index, true},
-     {"--default-index", PipMeaning::index, true},
-     {"--extra-index-url", PipMeaning::extra_index, true},
-     {"--index", PipMeaning::extra_index, true},
-     {"-f", PipMeaning::links, true},
-     {"--find-links", PipMeaning::links, true},
-     {"-c", PipMeaning::other_key, true, "constraints"},
-     {"--constraint", PipMeaning::other_key, true, "constraints"},
-     {"--constraints", PipMeaning::other_key, true, "constraints"},
-     {"--build-constraint", PipMeaning::other_key, true, "build: {constraints}"},
-     {"--build-constraints", PipMeaning::other_key, true, "build: {constraints}"},
-     {"--overrides", PipMeaning::other_key, true, "overrides"},
-     {"--override", PipMeaning::other_key, true, "overrides"},
-     {"--no-binary", PipMeaning::other_key, true, "no-binary"},
-     {"--only-binary", PipMeaning::other_key, true, "only-binary"},
-     {"--config-settings", PipMeaning::other_key, true, "build: {config-settings}"},
-     {"--config-setting", PipMeaning::other_key, true, "build: {config-settings}"},
-     {"-C", PipMeaning::other_key, true, "build: {config-settings}"},
-     {"--pre", PipMeaning::other_key, false, "prerelease: allow"},
-     {"--prerelease", PipMeaning::other_key, true, "prerelease"},
-     {"--no-deps", PipMeaning::no_key},
-     {"--no-dependencies", PipMeaning::no_key},
-     {"--no-build-isolation", PipMeaning::no_key},
-     {"--ignore-installed", PipMeaning::no_key},
-     {"-I", PipMeaning::no_key},
-     {"--use-pep517", PipMeaning::no_key},
-     {"--no-use-pep517", PipMeaning::no_key},
-     {"--ignore-requires-python", PipMeaning::no_key},
-     {"-t", PipMeaning::no_key, true},
-     {"--target", PipMeaning::no_key, true},
-     {"--prefix", PipMeaning::no_key, true},
-     {"--root", PipMeaning::no_key, true},
-     {"--global-option", PipMeaning::no_key, true},
-     {"--build-option", PipMeaning::no_key, true},
-     {"--require-hashes", PipMeaning::of_a_file},
-     {"--extra", PipMeaning::extra, true},
-     {"--group", PipMeaning::group, true},
-     {"--no-index", PipMeaning::nothing},
-     {"--proxy", PipMeaning::nothing, true},
-     {"--src", PipMeaning::nothing, true},
-     {"-w", PipMeaning::nothing, true},
-     {"--wheel-dir", PipMeaning::nothing, true},
-     {"--timeout", PipMeaning::nothing, true},
-     {"--default-timeout", PipMeaning::nothing, true},
-     {"--retries", PipMeaning::nothing, true},
-     {"--cache-dir", PipMeaning::nothing, true},
-     {"--progress-bar", PipMeaning::nothing, true},
-     {"--root-user-action", PipMeaning::nothing, true},
-     {"--index-strategy", PipMeaning::nothing, true},
-     {"--python", PipMeaning::nothing, true},
-     {"-p", PipMeaning::nothing, true},
-     {"--torch-backend", PipMeaning::nothing, true},
-     {"--link-mode", PipMeaning::nothing, true},
-     {"--use-feature", PipMeaning::nothing, true},
-     {"--use-deprecated", PipMeaning::nothing, true},
-     {"--trusted-host", PipMeaning::nothing, true},
-     {"--upgrade-strategy", PipMeaning::nothing, true},
-     {"--no-cache-dir", PipMeaning::nothing},
-     {"--upgrade", PipMeaning::nothing},
-     {"--user", PipMeaning::nothing},
-     {"--no-cache", PipMeaning::nothing},
-     {"--no-input", PipMeaning::nothing},
-     {"--prefer-binary", PipMeaning::nothing},
-     {"--system", PipMeaning::nothing},
-     {"--no-compile", PipMeaning::nothing},
-     {"--compile", PipMeaning::nothing},
-     {"--force-reinstall", PipMeaning::nothing},
-     {"--reinstall", PipMeaning::nothing}}};
 constexpr std::array<std::string_view, 8> kNothingAtBegin = {"--disable-pip-version-check",
                                                              "--break-system-packages",
                                                              "--no-warn-script-location",
@@ -124,13 +30,6 @@ constexpr std::array<std::string_view, 8> kNothingAtBegin = {"--disable-pip-vers
                                                              "--no-color"};
 /// Letters that stand alone, and together: `-Uq`.
 constexpr std::string_view kPipLetters = "Uqv";
-
-const PipWord* pip_option(std::string_view name) {
-  for (const PipWord& one : kPipCommandWords) {
-    if (one.name == name) return &one;
-  }
-  return nullptr;
-}
 
 bool is_only_letters(std::string_view word) {
   return word.size() > 1 && word.starts_with('-') &&
@@ -161,6 +60,7 @@ class PipCommand {
     while (!words.empty() && words.front().starts_with('-')) words = words.subspan(1);
     if (words.empty()) return leave_out(command_.text, kPipDoes);
     const std::string& verb = words.front();
+    if (verb == "config" && words.size() == 4 && words[1] == "set") return config(words);
     constexpr std::array<std::string_view, 8> kLeaveNothing = {
         "cache", "config", "check", "list", "freeze", "download", "compile", "show"};
     if (is_among(kLeaveNothing, verb)) return leave_out(command_.text, kPipDoes);
@@ -177,10 +77,41 @@ class PipCommand {
       install_project(command_.place, command_.text,
                       {ProjectInstall::Tool::uv, folder, false, extras_, groups_}, to_);
     }
+    if (pre_) tell_prereleases();
     to_.command_indexes(command_.place, std::move(indexes_));
   }
 
  private:
+  /// `pip config set global.index-url URL`
+  void config(PipSpan words) {
+    std::string name = words[2];
+    name.erase(0, name.find('.') + 1);
+    if (name != "index-url" && name != "extra-index-url") {
+      return leave_out(command_.text, kPipDoes);
+    }
+    to_.python_index(command_.place, words[3], name == "index-url");
+  }
+
+  /// A version that is a pre-release is taken as it is; what has nothing but them, too.
+  void tell_prereleases() {
+    if (open_.empty()) return;
+    to_.note(command_.place, "pip install --pre " + join(open_, " "),
+             "the newest release is taken: `>=0.dev0` behind a package's name lets it be a "
+             "pre-release, and `prerelease: allow` all of them");
+  }
+
+  /// `-c constraints.txt`
+  void constraints(const std::string& name) {
+    const std::optional<fs::path> path = file_(name);
+    const std::optional<std::string> mine =
+        path ? name_from_recipe(to_, *path) : std::optional<std::string>();
+    if (!mine) {
+      return leave_out("-c " + name, path ? "`constraints` names files of the recipe's own folder"
+                                          : "no such file was found here");
+    }
+    auto& all = to_.draft.constraints;
+    if (std::find(all.begin(), all.end(), *mine) == all.end()) all.push_back(*mine);
+  }
   void leave_out(std::string_view text, std::string_view why) {
     to_.leave_out(command_.place, text, why);
   }
@@ -232,8 +163,14 @@ class PipCommand {
     switch (option.meaning) {
       case PipMeaning::requirements:
         return this->requirements(value);
+      case PipMeaning::constraints:
+        return this->constraints(value);
+      case PipMeaning::prereleases:
+        pre_ = true;
+        return;
       case PipMeaning::editable:
-        if (!cloned(value)) to_.requirement_line(command_.place, "-e " + value, {});
+        if (!cloned(value) && !of_folder(value))
+          to_.requirement_line(command_.place, "-e " + value, {});
         return;
       case PipMeaning::index:
         indexes_.index = value;
@@ -265,10 +202,15 @@ class PipCommand {
   }
 
   void package(const std::string& text) {
-    if (cloned(text)) return;
+    const bool path = text.starts_with('.') || text.starts_with('/') ||
+                      (says(text, "/") && text.find(':') == std::string::npos);
+    if (cloned(text) || (path && of_folder(text)) || wheel_file(text)) return;
     to_.python_package(command_.place, text);
     const auto read = parse_requirement(text);
     const auto* one = std::get_if<Requirement>(&read);
+    if (one != nullptr && one->address.empty() && !says_prerelease(one->specifier)) {
+      open_.push_back(one->name);
+    }
     if (one != nullptr && one->address.empty()) indexes_.packages.push_back(one->normalised_name());
   }
 
@@ -287,11 +229,56 @@ class PipCommand {
       if (where != path && where != path + '/' && !inside) continue;
       std::string below = where.substr(std::min(path.size() + 1, where.size()));
       while (below.ends_with('/') || below.ends_with('.')) below.pop_back();
-      std::string text = clone.address + (below.empty() ? "" : "#subdirectory=" + below);
+      std::string text = clone.address() + (below.empty() ? "" : "#subdirectory=" + below);
       to_.python_package(command_.place, text + extras);
       return true;
     }
     return false;
+  }
+
+  /// A pin, or a bound with letters in it.
+  static bool says_prerelease(std::string_view specifier) {
+    const std::string_view version = specifier.substr(0, specifier.find('+'));
+    return specifier.starts_with("==") ? !specifier.ends_with('*')
+                                       : std::any_of(version.begin(), version.end(), is_letter);
+  }
+
+  /// A project's folder that lies here, elsewhere than in the recipe's own: `pip install ./server`.
+  bool of_folder(const std::string& word) {
+    const std::size_t open = word.find('[');
+    const std::string place = word.substr(0, open);
+    const fs::path where = (fs::path(command_.folder) / place).lexically_normal();
+    const std::string name =
+        where.has_filename() ? where.filename().string() : where.parent_path().filename().string();
+    for (const char* file : {"pyproject.toml", "setup.py", "setup.cfg"}) {
+      const std::optional<fs::path> found = file_((fs::path(place) / file).string());
+      if (!found || found->parent_path().filename() != name) continue;
+      const std::optional<std::string> mine = name_from_recipe(to_, found->parent_path());
+      if (!mine || *mine == ".") return false;
+      to_.python_package(command_.place,
+                         "./" + *mine + (open == std::string::npos ? "" : word.substr(open)));
+      return true;
+    }
+    return false;
+  }
+
+  /// `pip install /tmp/torch-2.0.0-cp310-….whl`, which other commands brought: the release that it
+  /// is of. `dist/*.whl` of this project is the project.
+  bool wheel_file(const std::string& word) {
+    const bool file = word.ends_with(".whl") && word.find(':') == std::string::npos;
+    if (!file) return false;
+    const fs::path path = word;
+    if (command_.builds_wheel && path.filename() == "*.whl" &&
+        path.parent_path().filename() == "dist") {
+      to_.python_package(command_.place, ".");
+      return true;
+    }
+    const std::optional<NamedRelease> release = parse_release_file(path.filename().string());
+    if (!release || says(release->version, "dev") || file_(word)) return false;
+    to_.note(command_.place, word, "the release of that name is taken from an index");
+    to_.python_package(command_.place, release->name + "==" + release->version);
+    indexes_.packages.push_back(normalise_wheel_name(release->name));
+    return true;
   }
 
   void requirements(const std::string& name) {
@@ -310,6 +297,8 @@ class PipCommand {
   std::vector<fs::path> projects_;  ///< whose pyproject.toml `-r` names
   std::vector<std::string> extras_;
   std::vector<std::string> groups_;
+  bool pre_ = false;
+  std::vector<std::string> open_;  ///< names that no version makes a pre-release
 };
 
 }  // namespace

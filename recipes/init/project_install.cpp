@@ -26,16 +26,6 @@ namespace {
 
 using ProjectTool = ProjectInstall::Tool;
 
-/// How the recipe names a file of the project; nullopt: it lies elsewhere.
-std::optional<std::string> name_from_recipe(const Conversion& to, const fs::path& path) {
-  std::error_code unknown;
-  const fs::path folder =
-      fs::weakly_canonical(to.folder().empty() ? fs::path(".") : to.folder(), unknown);
-  std::string name = fs::weakly_canonical(path, unknown).lexically_relative(folder).string();
-  if (!std::holds_alternative<std::string>(clean_project_path(name))) return std::nullopt;
-  return name;
-}
-
 bool is_there(const fs::path& path) {
   std::error_code unknown;
   return fs::is_regular_file(path, unknown);
@@ -109,11 +99,21 @@ class Installer {
     } catch (const Error&) {  // what it cannot read is told line by line
       return false;
     }
-    if (std::find(to_.draft.requirements.begin(), to_.draft.requirements.end(), item) ==
-        to_.draft.requirements.end()) {
-      to_.draft.requirements.push_back(std::move(item));
+    // A layer without the project comes first, and the whole thing after it.
+    for (DraftRequirements& one : to_.draft.requirements) {
+      if (one.file != item.file) continue;
+      add_missing(one.extras, item.extras);
+      add_missing(one.groups, item.groups);
+      return true;
     }
+    to_.draft.requirements.push_back(std::move(item));
     return true;
+  }
+
+  static void add_missing(std::vector<std::string>& names, const std::vector<std::string>& more) {
+    for (const std::string& name : more) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
   }
 
   void convert_source() {
@@ -269,6 +269,15 @@ void python_of_lock(const ConversionSource& source, const TomlValue& root, Conve
 }
 
 }  // namespace
+
+std::optional<std::string> name_from_recipe(const Conversion& to, const fs::path& path) {
+  std::error_code unknown;
+  const fs::path folder =
+      fs::weakly_canonical(to.folder().empty() ? fs::path(".") : to.folder(), unknown);
+  std::string name = fs::weakly_canonical(path, unknown).lexically_relative(folder).string();
+  if (!std::holds_alternative<std::string>(clean_project_path(name))) return std::nullopt;
+  return name;
+}
 
 void name_requirements(const ConversionSource& source, Conversion& to) {
   const auto name = name_from_recipe(to, source.path);

@@ -1,12 +1,16 @@
 #pragma once
 // What `uv sync`, `poetry install` and their kin install: a project's dependencies, by its lock
 // where it has one, and the project itself.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "recipes/init/converters.hpp"
 
 namespace mlenv {
+
+/// How the recipe names a file or folder of its own folder; nullopt: it lies elsewhere.
+std::optional<std::string> name_from_recipe(const Conversion& to, const fs::path& path);
 
 struct ProjectInstall {
   enum class Tool { uv, poetry, pdm, pipenv };

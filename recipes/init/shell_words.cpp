@@ -12,27 +12,6 @@ constexpr std::array<std::string_view, 14> kControl = {"if",   "then",  "else", 
                                                        "for",  "while", "until", "do",   "done",
                                                        "case", "esac",  "{",     "!"};
 
-/// Where the `)` stands that closes the `(` at `at`; npos: nowhere.
-std::size_t closing(std::string_view text, std::size_t at) {
-  int depth = 0;
-  char quote = 0;
-  for (; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '\\' && quote != '\'') {
-      ++at;
-    } else if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '(') {
-      ++depth;
-    } else if (c == ')' && --depth == 0) {
-      return at;
-    }
-  }
-  return std::string_view::npos;
-}
-
 class Splitter {
  public:
   Splitter(std::string_view text, const DockerVariables& known) : text_(text), known_(known) {}
@@ -75,7 +54,7 @@ class Splitter {
 
   /// `(cd x && make)`
   void group() {
-    const std::size_t end = closing(text_, at_);
+    const std::size_t end = closing_parenthesis(text_, at_);
     command_.control = end == std::string_view::npos || !command_.group.empty() ||
                        text_.substr(at_).starts_with("((");
     if (command_.control) {
@@ -187,7 +166,7 @@ class Splitter {
   void substitution() {
     command_.simple = false;
     const bool old = text_[at_] == '`';
-    const std::size_t last = old ? text_.find('`', at_ + 1) : closing(text_, at_ + 1);
+    const std::size_t last = old ? text_.find('`', at_ + 1) : closing_parenthesis(text_, at_ + 1);
     const std::size_t end = last == std::string_view::npos ? text_.size() : last + 1;
     in_word_ = true;
     word_ += text_.substr(at_, end - at_);
@@ -244,6 +223,26 @@ class Splitter {
 };
 
 }  // namespace
+
+std::size_t closing_parenthesis(std::string_view text, std::size_t at) {
+  int depth = 0;
+  char quote = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\\' && quote != '\'') {
+      ++at;
+    } else if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '(') {
+      ++depth;
+    } else if (c == ')' && --depth == 0) {
+      return at;
+    }
+  }
+  return std::string_view::npos;
+}
 
 std::vector<ShellCommand> shell_commands(std::string_view text, const DockerVariables& known) {
   return Splitter(text, known).split();

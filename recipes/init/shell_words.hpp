@@ -17,11 +17,16 @@ struct ShellCommand {
   bool simple = true;    ///< false: it writes to a file, or has substitutions or unknown variables
   bool alone = true;     ///< false: in a pipe, after `||`, in the background
   bool control = false;  ///< begins with a word of the shell's own: `if`, `for`, `{`, `((`
+  /// Of a whole script that a step can hold and nothing is taken from: its simple commands.
+  std::vector<ShellCommand> inside{};
 };
 
 /// Commands in order. Known variables are replaced; output that goes nowhere (`> /dev/null`,
 /// `2>&1`) is left out of the words; `a>=1` is a word. What cannot be taken apart (an open quote)
 /// is one command that is not simple.
 std::vector<ShellCommand> shell_commands(std::string_view text, const DockerVariables& known);
+
+/// Where the `)` stands that closes the `(` at `at`; npos: nowhere.
+std::size_t closing_parenthesis(std::string_view text, std::size_t at);
 
 }  // namespace mlenv

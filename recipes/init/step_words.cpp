@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "recipes/init/docker_words.hpp"
 #include "recipes/init/run_prefix.hpp"
 #include "recipes/text.hpp"
 
@@ -42,9 +43,9 @@ constexpr std::array<std::string_view, 7> kInstallers = {"apt-get", "apt",  "apt
                                                          "pip3",    "dpkg", "yum"};
 
 /// Programs that change nothing which lasts.
-constexpr std::array<std::string_view, 16> kShowing = {
-    "cd", "export", "unset", "echo",  "printf", "[",    "test",  "[[",
-    ":",  "ls",     "pwd",   "which", "whoami", "exit", "sleep", "nvidia-smi"};
+constexpr std::array<std::string_view, 18> kShowing = {
+    ".",  "source", "cd", "export", "unset", "echo",   "printf", "[",     "test",
+    "[[", ":",      "ls", "pwd",    "which", "whoami", "exit",   "sleep", "nvidia-smi"};
 
 /// Users of the image, which has root alone.
 constexpr std::array<std::string_view, 13> kUserPrograms = {
@@ -81,6 +82,20 @@ bool fetches(const std::vector<std::string>& words) {
          });
 }
 
+bool installs_something(const ShellCommand& command) {
+  std::vector<std::string> words = program_words(command);
+  if (words.empty()) return false;
+  if (words.front() == "xargs") return true;
+  const bool manager = std::any_of(kManagers.begin(), kManagers.end(), [&](const Manager& one) {
+    return one.program == words.front();
+  });
+  const bool python = words.front().starts_with("python") && words.size() > 2;
+  const bool pip = python && words[1] == "-m" && words[2] == "pip";
+  const bool setup = python && words[1] == "setup.py";
+  return manager || pip || setup || is_among(kInstallers, words.front()) ||
+         adds_archive(command, words) || brings_tool(command.text);
+}
+
 std::string_view step_obstacle(const ShellCommand& command) {
   if (!command.alone) {
     return "a pipe or a choice: write it as a step of `run` if the image needs it";
@@ -113,10 +128,21 @@ bool names_variable(std::string_view text, const std::string& name) {
 }
 
 bool only_shows(const ShellCommand& one) {
+  if (!one.inside.empty()) return std::all_of(one.inside.begin(), one.inside.end(), only_shows);
   if (!one.alone || !one.group.empty()) return false;
   // `A=$(b)` alone lasts no longer than its shell.
   if (program_words(one).empty()) return !one.words.empty();
   return (one.simple && is_among(kShowing, one.words.front())) || one.words.front() == "export";
+}
+
+std::string made_repeatable(std::string text, const std::vector<std::string>& words) {
+  constexpr std::string_view kProgram = "mkdir ";
+  const bool parents = std::any_of(words.begin(), words.end(), [](const std::string& one) {
+    return one == "--parents" ||
+           (one.starts_with('-') && !one.starts_with("--") && one.find('p') != std::string::npos);
+  });
+  if (text.starts_with(kProgram) && !parents) text.insert(kProgram.size(), "-p ");
+  return text;
 }
 
 bool is_of_users(const ShellCommand& one, const std::vector<std::string>& words) {

@@ -14,6 +14,9 @@ std::vector<std::string> program_words(const ShellCommand& command);
 /// Whether it needs the network; `words` are those from the program on.
 bool fetches(const std::vector<std::string>& words);
 
+/// Whether it brings packages, tools or archives, which the recipe has keys for.
+bool installs_something(const ShellCommand& command);
+
 /// Why the command is none of a step; empty: it is.
 std::string_view step_obstacle(const ShellCommand& command);
 
@@ -22,6 +25,10 @@ bool names_variable(std::string_view text, const std::string& name);
 
 /// Whether it changes nothing that lasts: `cd`, `echo`, `export`.
 bool only_shows(const ShellCommand& one);
+
+/// `mkdir -p` of a `mkdir`: a step comes after the recipe's `files` and `workdir`, and what they
+/// made is no mistake.
+std::string made_repeatable(std::string text, const std::vector<std::string>& words);
 
 /// Whether it is about users of the image, which has root alone: `useradd`, `chown`.
 bool is_of_users(const ShellCommand& one, const std::vector<std::string>& words);

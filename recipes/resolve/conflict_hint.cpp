@@ -74,51 +74,35 @@ std::vector<std::string> quoted_words(const std::string& text) {
   return words;
 }
 
-/// `3.7, 3.8 and 3.9`
-std::string and_joined(std::vector<std::string> all) {
-  if (all.size() < 2) return join(all, "");
-  const std::string last = std::move(all.back());
-  all.pop_back();
-  return join(all, ", ") + " and " + last;
-}
-
 struct Subject {
   const Recipe& recipe;
   std::string python;  ///< in full
   const std::set<std::string>& named;
 };
 
-/// Wheels for other Pythons alone.
-bool explain_abi(Conflict& conflict, const Subject& subject) {
+/// What uv found wheels of, and for which tags.
+const std::regex& found_wheels() {
   static const std::regex said(
       "only found wheels for `([^`]+)` \\(v([^)]+)\\) with the following Python ABI tags?: "
       "((?:`[^`]+`,? ?)+)");
+  return said;
+}
+
+/// Wheels for other Pythons alone.
+bool explain_abi(Conflict& conflict, const Subject& subject) {
   std::smatch found;
-  if (!std::regex_search(conflict.told, found, said)) return false;
+  if (!std::regex_search(conflict.told, found, found_wheels())) return false;
   const std::string name = normalise_wheel_name(found[1].str());
   const std::string wanted = fmt::format("{}=={} has no wheels with a matching Python ABI tag",
                                          found[1].str(), found[2].str());
   if (!subject.named.contains(name) || !says(conflict.told, wanted)) return false;
-  std::vector<std::string> minors;
-  for (const std::string& tag : quoted_words(found[3].str())) {
-    const std::string minor = minor_of_tag(tag);
-    if (!minor.empty() && std::find(minors.begin(), minors.end(), minor) == minors.end()) {
-      minors.push_back(minor);
-    }
-  }
+  const std::vector<std::string> minors = pythons_of_wheels(conflict.told, name);
   if (minors.empty()) return false;
   const std::string own = version_prefix(subject.python, 2);
   conflict.headline = fmt::format("`{}` {} has no wheel for Python {}", name, found[2].str(), own);
   std::erase_if(conflict.facts, [](const std::string& fact) { return says(fact, "ABI tag"); });
   conflict.facts.push_back(fmt::format("its wheels are for Python {}", and_joined(minors)));
-  const std::string bases = bases_with_python(subject.recipe, [&](std::string_view minor) {
-    return std::find(minors.begin(), minors.end(), minor) != minors.end();
-  });
-  conflict.hint = fmt::format(
-      "{}, or choose another release of `{}`",
-      bases.empty() ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`"
-                    : bases,
-      name);
+  conflict.hint = other_python_hint(subject.recipe, minors, name);
   return true;
 }
 
@@ -225,6 +209,41 @@ bool explain_release(Conflict& conflict, const Subject& subject, const NewestRel
 }
 
 }  // namespace
+
+std::string and_joined(std::vector<std::string> all) {
+  if (all.size() < 2) return join(all, "");
+  const std::string last = std::move(all.back());
+  all.pop_back();
+  return join(all, ", ") + " and " + last;
+}
+
+std::vector<std::string> pythons_of_wheels(const std::string& told, const std::string& name) {
+  std::smatch found;
+  std::vector<std::string> minors;
+  if (!std::regex_search(told, found, found_wheels()) ||
+      normalise_wheel_name(found[1].str()) != name) {
+    return minors;
+  }
+  for (const std::string& tag : quoted_words(found[3].str())) {
+    std::string minor = minor_of_tag(tag);
+    if (!minor.empty() && std::find(minors.begin(), minors.end(), minor) == minors.end()) {
+      minors.push_back(std::move(minor));
+    }
+  }
+  return minors;
+}
+
+std::string other_python_hint(const Recipe& recipe, const std::vector<std::string>& minors,
+                              const std::string& name) {
+  const std::string bases = bases_with_python(recipe, [&](std::string_view minor) {
+    return std::find(minors.begin(), minors.end(), minor) != minors.end();
+  });
+  return fmt::format("{}, or choose another release of `{}`",
+                     bases.empty()
+                         ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`"
+                         : bases,
+                     name);
+}
 
 std::string bases_with_python(const Recipe& recipe,
                               const std::function<bool(std::string_view minor)>& fits) {

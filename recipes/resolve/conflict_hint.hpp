@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "recipes/recipe.hpp"
 #include "recipes/resolve/conflict.hpp"
@@ -19,6 +20,18 @@ using NewestRelease = std::function<std::string(const std::string& name)>;
 /// index's.
 void explain_conflict(Conflict& conflict, const Recipe& recipe, const std::string& python,
                       const NewestRelease& newest);
+
+/// What uv says of a package (normalised name) without a wheel for the image's Python: those that
+/// its wheels are for, `3.6`, `3.7`; empty: something else.
+std::vector<std::string> pythons_of_wheels(const std::string& told, const std::string& name);
+
+/// Lines that lead on: `write `base: debian:bullseye` (Python 3.9), or choose another release of
+/// `x``, for wheels of these Pythons.
+std::string other_python_hint(const Recipe& recipe, const std::vector<std::string>& minors,
+                              const std::string& name);
+
+/// `3.7, 3.8 and 3.9`
+std::string and_joined(std::vector<std::string> all);
 
 /// Bases whose Python `fits`: `write `base: debian:trixie` (Python 3.13)`; empty: there is
 /// none. At most two: the newest of the recipe's own distribution, and of others.

@@ -41,7 +41,9 @@ Requirement framework_package(Requirement framework, std::string_view cuda) {
   if (name == "tensorflow" && gpu && !wants_old_tensorflow(framework.specifier)) {
     add_extra(framework, "and-cuda");
   }
-  if (name == "tensorflow" && cuda == "cpu") framework.name = "tensorflow-cpu";
+  if (name == "tensorflow" && cuda == "cpu" && !is_before_tensorflow_cpu(framework.specifier)) {
+    framework.name = "tensorflow-cpu";
+  }
   return framework;
 }
 

@@ -9,6 +9,7 @@
 #include "recipes/logins.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/uv_steering.hpp"
+#include "recipes/resolve/wheel_conflict.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -124,7 +125,7 @@ Conflict conflict_from(const std::string& text) {
   if (std::regex_search(text, found, absent)) {
     conflict.absent = normalise_wheel_name(found[1].str());
     conflict.headline = fmt::format("the Python indexes have no package `{}`", found[1].str());
-    conflict.hint = "check its name, or add the index that has it under `sources: {pypi: […]}`";
+    conflict.hint = hint_of_absent({found[1].str()});
     return conflict;
   }
   conflict.headline = "no set of wheels satisfies the recipe";

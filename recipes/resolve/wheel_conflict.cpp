@@ -7,6 +7,7 @@
 
 #include "recipes/mistakes.hpp"
 #include "recipes/requirement.hpp"
+#include "recipes/resolve/popular_names.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
 
@@ -108,6 +109,18 @@ std::vector<std::string> requirement_lines(const Recipe& recipe, const std::stri
   return lines;
 }
 
+std::string hint_of_absent(const std::vector<std::string>& names) {
+  std::vector<std::string> meant;
+  for (const std::string& name : names) {
+    if (std::string near = meant_package(name); !near.empty()) meant.push_back(std::move(near));
+  }
+  const bool one = names.size() == 1;
+  return fmt::format(
+      "{}check {}, or add the index that has {} under `sources: {{pypi: […]}}`",
+      meant.empty() ? "" : fmt::format("did you mean `{}`? Else ", join(meant, "`, `")),
+      one ? "its name" : "their names", one ? "it" : "them");
+}
+
 Conflict absent_packages(const Recipe& recipe, const std::vector<std::string>& names) {
   Conflict conflict;
   conflict.headline = fmt::format("the Python indexes have no package{} `{}`",
@@ -117,9 +130,7 @@ Conflict absent_packages(const Recipe& recipe, const std::vector<std::string>& n
     conflict.facts.push_back(
         shown(recipe, own, own.framework ? suggestion(own.name, kFrameworkNames) : std::string{}));
   }
-  conflict.hint = fmt::format(
-      "check {}, or add the index that has {} under `sources: {{pypi: […]}}`",
-      names.size() == 1 ? "its name" : "their names", names.size() == 1 ? "it" : "them");
+  conflict.hint = hint_of_absent(names);
   return conflict;
 }
 

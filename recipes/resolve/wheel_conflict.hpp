@@ -24,5 +24,7 @@ std::vector<std::string> requirement_lines(const Recipe& recipe, const std::stri
 
 /// No index has these packages, which the recipe itself names (normalised names).
 Conflict absent_packages(const Recipe& recipe, const std::vector<std::string>& names);
+/// What such a conflict advises: the names that may have been meant, an index.
+std::string hint_of_absent(const std::vector<std::string>& names);
 
 }  // namespace mlenv

@@ -261,7 +261,7 @@ class WheelResolver {
     const auto source = locate_source(wanted.name, wanted.version, request_, uv_, cache_);
     if (!source) return no_wheel(wanted, ask_for_wheels_only());
     require_promised(*source, request_.recipe->listed);
-    auto answer = request_.build(*source, image_beside(wanted));
+    auto answer = built_or_explained(*source, image_beside(wanted));
     if (auto* conflict = std::get_if<Conflict>(&answer)) {
       const auto lines = requirement_lines(*request_.recipe, wanted.name);
       conflict->facts.insert(conflict->facts.begin(), lines.begin(), lines.end());
@@ -271,6 +271,51 @@ class WheelResolver {
     releases_.push_back(*source);
     question_.known.push_back(built_.back().metadata);
     return std::nullopt;
+  }
+
+  /// A build that fails of a release that has wheels for older Pythons alone: it is older than the
+  /// image's, and more than its build tools may have to be so.
+  std::variant<BuiltRelease, Conflict> built_or_explained(
+      const SourceRelease& source, const std::vector<LockedWheel>& image) const {
+    try {
+      return request_.build(source, image);
+    } catch (const Error& error) {
+      if (error.code() != "build-failed") throw;
+      const std::vector<std::string> minors = older_pythons(source);
+      if (minors.empty()) throw;
+      throw with_older_pythons(error, source, minors);
+    }
+  }
+
+  /// Those that it has wheels for, all older than the image's, the oldest first.
+  std::vector<std::string> older_pythons(const SourceRelease& source) const {
+    UvQuestion question;
+    question.requirements = {fmt::format("{}=={}", source.name, source.version)};
+    question.no_dependencies = true;
+    question.no_sources = true;
+    constexpr int kOldest = 5;
+    const std::string own = version_prefix(request_.python, 2);
+    std::vector<std::string> minors;
+    for (int minor = kOldest; fmt::format("3.{}", minor) != own && minor < kMostRounds; ++minor) {
+      WheelRequest other = request_;
+      other.python = fmt::format("3.{}.0", minor);
+      const UvAnswer answer = ask_uv(question, other, uv_, cache_);
+      if (std::holds_alternative<PylockPackages>(answer))
+        minors.push_back(fmt::format("3.{}", minor));
+    }
+    return minors;
+  }
+
+  Error with_older_pythons(const Error& error, const SourceRelease& source,
+                           const std::vector<std::string>& minors) const {
+    Error told{error.kind(), error.code(), error.frames().front()};
+    for (std::size_t i = 1; i < error.frames().size(); ++i) told.because(error.frames()[i]);
+    told.because(fmt::format("`{}` {} is older than Python {}: its wheels are for Python {}",
+                             source.name, source.version, version_prefix(request_.python, 2),
+                             and_joined(minors)));
+    std::string hint = other_python_hint(*request_.recipe, minors, source.name);
+    if (!error.hint().empty()) hint += fmt::format("; to build it all the same: {}", error.hint());
+    return std::move(told).hint(std::move(hint));
   }
 
   /// Those that have one.

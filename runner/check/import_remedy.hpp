@@ -15,8 +15,9 @@ std::string debian_package_of(std::string_view soname);
 
 struct ImportRemedy {
   std::string system;  ///< a Debian package; or
-  std::string python;  ///< a Python package that is known to have the module, never guessed; both
-                       ///< empty: nothing is known
+  std::string python;  ///< a Python package that is known to have the module, never guessed; or
+  /// the bound of a release that went too far: `numpy<2`. All empty: nothing is known.
+  std::string constraint{};
 };
 ImportRemedy remedy_of(const FailedImport& failed);
 

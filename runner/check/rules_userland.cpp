@@ -150,11 +150,12 @@ void library_missing(Case& here) {
       "library-missing", at_start ? Severity::risks : Severity::note,
       {listed(names, kMostLibrariesNamed), "not where the linker looks, for " + listed(users, 2),
        missing.source,
-       at_start ? fmt::format("add the package that holds it: by Debian's custom `system: [{}]` in "
-                              "a recipe, else as `apt-file search {}` says",
-                              listed_packages(packages), names.front())
-                : "nothing, unless a program says that it cannot open them: only plugins need "
-                  "them, or their packages load them first"});
+       at_start
+           ? fmt::format("add the package that holds it, as Debian names them: `system: [{}]` in "
+                         "a recipe, else as `apt-file search {}` says",
+                         listed_packages(packages), names.front())
+           : "nothing, unless a program says that it cannot open them: only plugins need "
+             "them, or their packages load them first"});
 }
 
 void import_fails(Case& here) {

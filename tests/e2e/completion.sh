@@ -109,7 +109,7 @@ offered() { # offered WORD…: the last one is being typed
 equal recipes "one.yaml recipes two.yml " "$(offered mlenv build "")"
 equal --progress "auto json none plain tty " "$(offered mlenv --progress "")"
 equal runnable "$tagged base one.yaml recipes two.yml " "$(offered mlenv run "")"
-for command in $(mlenv --help | sed -n '/^Subcommands:/,$s/^  \([a-z]\+\) .*/\1/p'); do
+for command in $(mlenv --help | sed -n '/^Environment:/,$s/^  \([a-z]\+\) .*/\1/p'); do
   [[ " $(offered mlenv "") " == *" $command "* ]] || fail "bash does not offer $command"
 done
 

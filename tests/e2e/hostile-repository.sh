@@ -56,13 +56,17 @@ for name in environment.yml Dockerfile pyproject.toml cog.yaml linked.txt; do
 done
 
 note "More than a recipe is for"
-for words in '"RUN make\n" * 20000' '"RUN pip install a-package-of-a-long-name\n" * 20000' '"RUN true" + " && true \\\n" * 200000 + " && make\n"'; do
+for words in '"RUN make\n" * 20000' '"RUN pip install a-package-of-a-long-name\n" * 20000' '"RUN make" + " && make x \\\n" * 200000 + " && make\n"'; do
   python3 -c "print('FROM debian:bookworm\n' + $words)" >Dockerfile
   failing_with too-large timeout 30 "$MLENV" --json init --from Dockerfile --recipe big.yaml
 done
 python3 -c 'print("[project]\nname=\"x\"\ndependencies=[" + ",".join(f"\"p{i}\"" for i in range(50000)) + "]")' >pyproject.toml
 failing_with too-large timeout 30 "$MLENV" --json init --from pyproject.toml --recipe big.yaml
 rm pyproject.toml
+
+note "Loops in loops"
+python3 -c "print('FROM debian:bookworm\nRUN ' + 'for i in 1 2 3 4 5 6 7 8 9 10; do ' * 9 + 'pip install x; ' + 'done; ' * 9)" >Dockerfile
+failing_with too-large timeout 30 "$MLENV" --json init --from Dockerfile --recipe big.yaml
 
 note "A Dockerfile whose variables grow"
 {

@@ -125,6 +125,31 @@ grep -qF '`import mlenv_crashes` (mlenv-crashes 1.0): ended by SIGABRT' "$work/e
 cp recipe.yaml tried.yaml
 "$MLENV" init --force --from requirements.txt >/dev/null 2>&1
 cmp recipe.yaml tried.yaml || fail "the recipe that could not be mended was changed"
+
+note "what the project's sources import, which are read and not run"
+mkdir project && cd project
+echo mlenv_plain >requirements.txt
+echo 'y = 1' >helpers.py
+cat >train.py <<'PY'
+import os
+import idna
+from mlenv_plain import x
+from helpers import y
+import mlenv_nowhere
+try:
+    import mlenv_guarded
+except ImportError:
+    pass
+raise SystemExit(9)
+PY
+"$MLENV" init --from requirements.txt --try >"$work/out" 2>"$work/err" || fail "status $?: $(cat "$work/err")"
+grep -qF 'added `idna` to `packages`' "$work/err" || fail "$(cat "$work/err")"
+grep -qF 'note: `import mlenv_nowhere` (train.py:5)' "$work/err" || fail "$(cat "$work/err")"
+! grep -q 'mlenv_guarded\|helpers' "$work/err" || fail "$(cat "$work/err")"
+echo 'from mlenv_plain import gone' >broken.py
+ends_with 3 "$MLENV" init --force --from requirements.txt --try
+grep -qF '`import mlenv_plain` (broken.py:1): ImportError: cannot import name' "$work/err" || fail "$(cat "$work/err")"
+cd ..
 verify_store
 
 if [ "$MLENV_TEST_LONG" = 1 ]; then

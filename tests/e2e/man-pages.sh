@@ -35,7 +35,7 @@ walk() { # walk PAGE COMMAND…
   count=$((count + ${#listed[@]}))
 }
 walk mlenv
-mapfile -t commands < <("$MLENV" help | sed -n '/^Subcommands:/,$s/^  \([a-z]\+\) .*/\1/p')
+mapfile -t commands < <("$MLENV" help | sed -n '/^Environment:/,$s/^  \([a-z]\+\) .*/\1/p')
 for command in "${commands[@]}"; do
   walk "mlenv-$command" "$command"
   mapfile -t inner < <("$MLENV" help "$command" | sed -n '/^Subcommands:/,$s/^  \([a-z]\+\) .*/\1/p')

@@ -133,6 +133,7 @@ background() { # background MARKER: all that a run in the background goes throug
   wait_until 20 deaf
   equal "the name is free again; SIGKILL in the end" "$id" "$(m stop --time 0.2s one)"
   equal "record" "killed 9 stop" "$(record "$id" '"\(.state) \(.end.signal) \(.end.ended_by)"')"
+  m runs -n 1 | grep -q '  stopped  ' || fail "in the list: $(m runs -n 1)"
 
   note "$who, $runtime: timeout, restarts"
   equal "timeout" 124 "$(status_of run --timeout 0.5s small -- sleep 600)"

@@ -37,6 +37,17 @@ def inline(text):
     return dict((scalar(key), scalar(value)) for key, _, value in (one.partition(":") for one in parts))
 
 
+def items(block):
+    """`- file: uv.lock` with `extras: [ui]` in the line below is one item."""
+    found = []
+    for line in block:
+        if line.lstrip().startswith("-"):
+            found.append(line.strip()[1:].strip())
+        else:
+            found[-1] += ", " + line.strip()
+    return found
+
+
 def read_recipe(text):
     """A recipe as `mlenv init` writes it, each key with a scalar, a list or a map; `run` and `sources` as text."""
     keys, block = {}, []
@@ -58,7 +69,7 @@ def read_recipe(text):
         elif value:
             recipe[key] = scalar(value)
         elif block and block[0].lstrip().startswith("-"):
-            recipe[key] = [scalar(line.strip()[1:]) for line in block]
+            recipe[key] = [scalar(item) for item in items(block)]
         else:
             recipe[key] = {}
             for line in block:

@@ -67,6 +67,62 @@ TEST(BuildHint, OlderBuildTools) {
                     "SETUPTOOLS_USE_DISTUTILS"));
 }
 
+TEST(BuildHint, WheelThatGoesWithAnOlderSetuptools) {
+  const std::string_view dictionary =
+      "error in gym setup command: 'extras_require' must be a dictionary whose values are strings";
+  EXPECT_TRUE(hints(dictionary, "`build: {constraints: [\"setuptools<66\", \"wheel<0.40\"]}`"));
+  EXPECT_TRUE(hints("use_2to3 is invalid", "[\"setuptools<58\", \"wheel<0.40\"]"));
+  EXPECT_TRUE(hints("error: invalid command 'bdist_wheel'", "[\"wheel<0.46\"]",
+                    {.tools = {"setuptools", "wheel"}}));
+  EXPECT_TRUE(hints("error: invalid command 'bdist_wheel'", "requires: {pkg: [\"wheel<0.46\"]}",
+                    {.tools = {"setuptools"}}));
+  // One that goes on with today's wheel has it as it is.
+  EXPECT_TRUE(
+      hints("No module named 'setuptools.command.test'", "constraints: [\"setuptools<72\"]"));
+}
+
+TEST(BuildHint, KeepsTheRecipesConstraints) {
+  const std::string_view dictionary = "'install_requires' must be a string or list of strings";
+  EXPECT_TRUE(hints(dictionary, "constraints: [\"Cython<3\", \"setuptools<66\", \"wheel<0.40\"]",
+                    {.constraints = {"Cython<3"}}));
+  EXPECT_TRUE(hints(dictionary, "constraints: [\"cython<3\", \"setuptools<66\", \"wheel<0.40\"]",
+                    {.constraints = {"Setuptools <80", "cython<3", "wheel"}}));
+}
+
+TEST(BuildHint, WhatItTellsPeopleToInstall) {
+  EXPECT_TRUE(hints("Please install it: `sudo apt-get install -y libfoo-dev libbar-dev`.",
+                    "`system: [libfoo-dev, libbar-dev]`"));
+  EXPECT_TRUE(hints("run apt install libfoo-dev", "[build-essential, python3-dev, libfoo-dev]",
+                    {.compiler = false}));
+  EXPECT_TRUE(hints("run apt install build-essential libfoo-dev",
+                    "`system: [build-essential, libfoo-dev]`", {.compiler = false}));
+  // A header of its own says which.
+  EXPECT_TRUE(
+      hints("sudo apt-get install libother-dev\n"
+            "a.c:1:10: fatal error: portaudio.h: No such file or directory\n",
+            "portaudio19-dev"));
+}
+
+TEST(BuildHint, WhatCanBeFollowedWithoutAChoice) {
+  EXPECT_EQ(remedy_in_hint("it needs a compiler: `system: [build-essential, python3-dev]`").system,
+            (std::vector<std::string>{"build-essential", "python3-dev"}));
+  EXPECT_EQ(
+      remedy_in_hint("x: `build: {constraints: [\"setuptools<66\", \"wheel<0.40\"]}`").constraints,
+      (std::vector<std::string>{"setuptools<66", "wheel<0.40"}));
+  EXPECT_EQ(
+      remedy_in_hint("choose this or that; to build it all the same: x: `system: [gcc]`").system,
+      std::vector<std::string>{"gcc"});
+  const BuildRemedy remedy = remedy_in_hint("x: `build: {requires: {pkg: [numpy]}}`");
+  EXPECT_EQ(remedy.package, "pkg");
+  EXPECT_EQ(remedy.requirements, std::vector<std::string>{"numpy"});
+  for (const char* text :
+       {"", "it needs Rust: `system: [cargo]`, and `build: {network: true}`",
+        "name the package that has it, as in `build: {requires: {pkg: [numpy]}}`",
+        "`system: [llvm-14-dev]` or the one that it names", "choose another `python`"}) {
+    EXPECT_TRUE(remedy_in_hint(text).empty()) << text;
+  }
+}
+
 TEST(BuildHint, OtherPackagesAndPythons) {
   EXPECT_TRUE(
       hints("- as a last resort, set the environment variable\n  "
@@ -131,6 +187,24 @@ TEST(BuildHint, CompilersAndPrograms) {
             std::string::npos);
 }
 
+TEST(BuildHint, WhatCMakeStoppedAtGoesBeforeWhatItLookedFor) {
+  constexpr std::string_view kLooked = "-- Could not find nvcc\n-- Could NOT find MPI\n";
+  const std::string old =
+      std::string{kLooked} +
+      "CMake Error at third_party/a/CMakeLists.txt:1 (cmake_minimum_required):\n"
+      "  Compatibility with CMake < 3.5 has been removed from CMake.\n";
+  EXPECT_TRUE(hints(old, "requires: {pkg: [\"cmake<4\"]}"));
+  EXPECT_TRUE(hints(old, "env: {pkg: {CMAKE_POLICY_VERSION_MINIMUM: \"3.5\"}}"));
+  FailedBuild with_cmake;
+  with_cmake.tools = {"cmake", "ninja"};
+  EXPECT_TRUE(hints(old, "constraints: [\"cmake<4\"]", with_cmake));
+  EXPECT_TRUE(hints(
+      std::string{kLooked} + "CMake Error at CMakeLists.txt:9 (message):\n  Could NOT find CUDA\n",
+      "CUDA's compiler"));
+  EXPECT_TRUE(hints("Failed to install temporary CMake. Please update your CMake to 3.13+",
+                    "requires: {pkg: [cmake, ninja]}"));
+}
+
 TEST(BuildHint, HeadersAndLibraries) {
   EXPECT_TRUE(hints("src/x.c:2:10: fatal error: Python.h: No such file or directory",
                     "system: [build-essential, python3-dev]"));
@@ -147,6 +221,22 @@ TEST(BuildHint, HeadersAndLibraries) {
   EXPECT_TRUE(hints("Package cairo was not found in the pkg-config search path.",
                     "system: [pkg-config, libcairo2-dev]"));
   EXPECT_TRUE(hints("No package 'libffi' found", "system: [pkg-config, libffi-dev]"));
+}
+
+TEST(BuildHint, WhatASourceIsKnownToNeedIsNamedAtOnce) {
+  FailedBuild build;
+  build.package = "pygraphviz";
+  build.compiler = false;
+  EXPECT_TRUE(hints("No such file or directory: 'x86_64-linux-gnu-gcc'",
+                    "system: [build-essential, python3-dev, libgraphviz-dev]", build));
+  EXPECT_TRUE(hints("fatal error: graphviz/cgraph.h: No such file or directory",
+                    "system: [libgraphviz-dev]", build));
+  build.package = "gdal";
+  EXPECT_TRUE(hints("gdal-config: command not found",
+                    "system: [build-essential, python3-dev, libgdal-dev]", build));
+  build.package = "av";
+  EXPECT_TRUE(hints("pkg-config is required for building PyAV",
+                    "pkg-config, libavdevice-dev, libavfilter-dev", build));
 }
 
 TEST(BuildHint, CudaByItsRelease) {

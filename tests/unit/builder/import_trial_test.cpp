@@ -57,6 +57,8 @@ TEST(ImportTrial, NamesAreThoseThatAnImportStatementTakes) {
       ImportNames{"google.cloud.storage"});
   EXPECT_EQ(top_levels("\"odd,name/__init__.py\",,\n\"a\"\"b.py\",,\n\"plain.py\",,\n"),
             ImportNames{"plain"});
+  EXPECT_EQ(top_levels("mpl_toolkits/tests/__init__.py,,\nmpl_toolkits/mplot3d/__init__.py,,\n"),
+            ImportNames{"mpl_toolkits.mplot3d"});
   EXPECT_EQ(top_levels("a b/__init__.py,,\n9x.py,,\nos.path.py,,\n\n"), ImportNames{});
 }
 

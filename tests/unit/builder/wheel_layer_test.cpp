@@ -126,6 +126,7 @@ TEST_F(WheelLayer, SharedFilesMustBeIdentical) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "wheels-clash");
     EXPECT_NE(std::string(error.what()).find("ns/shared.py"), std::string::npos);
+    EXPECT_NE(error.hint().find("`exclude: [one]`"), std::string::npos) << error.hint();
     EXPECT_NE(std::string(error.what()).find("three-1.0"), std::string::npos);
   }
 }

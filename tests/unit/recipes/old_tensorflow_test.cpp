@@ -5,6 +5,15 @@
 namespace mlenv {
 namespace {
 
+TEST(OldTensorflow, BeforeThereWasOneForTheProcessor) {
+  for (const char* text : {"==1.12.0", "<2", "==1.15.2", "==2.0.*", ">=1.8.0,<2.0"}) {
+    EXPECT_TRUE(is_before_tensorflow_cpu(text)) << text;
+  }
+  for (const char* text : {"", "==2.1.0", ">=1.4.0", "<2.2", "~=2.0"}) {
+    EXPECT_FALSE(is_before_tensorflow_cpu(text)) << text;
+  }
+}
+
 TEST(OldTensorflow, IsOneBefore214) {
   for (const std::string_view one : {"==2.12.1", "<2.13", "==2.9.*", "~=2.8,<2.14", "<=2.13.1"}) {
     EXPECT_TRUE(wants_old_tensorflow(one)) << one;

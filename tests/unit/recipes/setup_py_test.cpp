@@ -63,6 +63,64 @@ TEST(SetupPy, AFunctionReadsTheFileThatItIsGiven) {
   EXPECT_EQ(keys.extras.count("gg"), 1U);
 }
 
+TEST(SetupPy, KeysOfMapsAreLookedUp) {
+  const SetupFacts facts = read_setup_py(
+      "deps = {'install': ['numpy>=1'], 'test': ['pytest']}\ndeps['gpu'] = ['cupy']\n"
+      "if has_torch:\n    deps['install'].append('ops==2')\ndeps['install'] += ['six']\n"
+      "setup(install_requires=deps['install'] + deps['gpu'])\n");
+  ASSERT_TRUE(facts.requires_);
+  EXPECT_EQ(facts.requires_->items, (Strings{"numpy>=1", "six", "cupy"}));
+  EXPECT_FALSE(facts.computed);
+  ASSERT_EQ(facts.conditional.size(), 1U);
+  EXPECT_EQ(facts.conditional.front(), (std::pair<std::string, int>{"ops==2", 4}));
+  EXPECT_TRUE(
+      read_setup_py("d = {'a': ['x']}\nd.update(b)\nsetup(install_requires=d['a'])").computed);
+  EXPECT_TRUE(read_setup_py("d = {'a': ['x']}\nsetup(install_requires=d['b'])").computed);
+  EXPECT_TRUE(read_setup_py("d[0] = ['x']\nsetup(install_requires=d['a'])").computed);
+}
+
+TEST(SetupPy, ATableOfAListIsLookedUpByName) {
+  const std::string table =
+      "_deps = ['tqdm>=4', 'hub[cli]>=1,<2', 'x @ git+https://git.example/x.git@main']\n"
+      "deps = {b: a for a, b in (re.findall(r'^(([^!=<>]+)(.*)?$)', x)[0] for x in _deps)}\n";
+  const SetupFacts facts = read_setup_py(
+      table +
+      "setup(install_requires=[deps['hub'], deps['tqdm'] + \";python_version<'9'\", deps['x']])");
+  ASSERT_TRUE(facts.requires_);
+  EXPECT_EQ(facts.requires_->items, (Strings{"hub[cli]>=1,<2", "tqdm>=4;python_version<'9'",
+                                             "x @ git+https://git.example/x.git@main"}));
+  EXPECT_TRUE(read_setup_py(table + "setup(install_requires=[deps['y']])").computed);
+  // A value of its own for each name, and not the list's.
+  EXPECT_TRUE(read_setup_py("n = ['a']\nd = {x: x + '==1' for x in n}\n"
+                            "setup(install_requires=[d['a']])")
+                  .computed);
+}
+
+TEST(SetupPy, TextsAreFilledWithPlainValues) {
+  const SetupFacts facts = read_setup_py(
+      "V = '0.4.6'\nsetup(name='{}-x'.format('a'), install_requires=[f'jax >= {V}', "
+      "'flax==%s' % V, 'a==%s,<%s' % (V, '2'), 'b=={}'.format(V), f'{{c}}' f'd'])");
+  EXPECT_EQ(facts.name, "a-x");
+  ASSERT_TRUE(facts.requires_);
+  EXPECT_EQ(facts.requires_->items,
+            (Strings{"jax >= 0.4.6", "flax==0.4.6", "a==0.4.6,<2", "b==0.4.6", "{c}d"}));
+  for (const char* text :
+       {"f'jax=={V}'", "f'jax=={V!r}'", "f'jax=={'", "'x=={v}'.format(v='1')", "'x==%d' % 1",
+        "'x=={}'.format('1', '2')", "'x==%s' % (", "'x=={}'.format("}) {
+    EXPECT_TRUE(read_setup_py(std::string("setup(install_requires=[") + text + "])").computed)
+        << text;
+  }
+}
+
+TEST(SetupPy, WhatALoopAddsIsToldByItsTexts) {
+  const SetupFacts facts = read_setup_py(
+      "reqs = parse()\ntry:\n    import cv2\nexcept ImportError:\n    ONE = [('a>=3', 'b>=3')]\n"
+      "    for main, other in ONE:\n        reqs.append(choose(main, other))\n"
+      "setup(install_requires=reqs)\n");
+  ASSERT_EQ(facts.conditional.size(), 2U);
+  EXPECT_EQ(facts.conditional.front(), (std::pair<std::string, int>{"a>=3", 5}));
+}
+
 TEST(SetupPy, DamagedTextEnds) {
   for (const char* text :
        {"setup(", "setup(name=", "'", "\"\"\"", "a = a\nsetup(name=a)",

@@ -123,7 +123,7 @@ TEST_F(BuildCommandsTest, OptionsOfPipWithTheirValues) {
   EXPECT_EQ(draft.packages, Strings{"tqdm"});
   EXPECT_EQ(draft.requirements, (std::vector{DraftRequirements{"pyproject.toml", {"gpu"}}}));
   EXPECT_TRUE(tells(draft, "--target /x"));
-  EXPECT_TRUE(tells(draft, "`constraints`"));
+  EXPECT_TRUE(tells(draft, "-c c.txt"));
 }
 
 TEST_F(BuildCommandsTest, ListsInFilesAreRead) {
@@ -161,7 +161,7 @@ TEST_F(BuildCommandsTest, UsersOfTheImageAreToldAndNotMade) {
       "FROM debian:12\nRUN groupadd -g 9 app && useradd -m -g app app && mkdir /home/app/x\n"
       "WORKDIR /w\nRUN chown -R app:app /w\nRUN mkdir d; chown app d\nRUN fix-permissions /opt\n"
       "RUN touch /home/app/y\nUSER app\n");
-  EXPECT_EQ(steps(draft), (Strings{"cd /\nmkdir -p /home/app\nmkdir /home/app/x", "mkdir d",
+  EXPECT_EQ(steps(draft), (Strings{"cd /\nmkdir -p /home/app\nmkdir -p /home/app/x", "mkdir -p d",
                                    "mkdir -p /home/app\ntouch /home/app/y"}));
   EXPECT_TRUE(tells(draft, "useradd -m -g app app"));
   EXPECT_TRUE(tells(draft, "chown -R app:app /w"));
@@ -388,6 +388,127 @@ TEST_F(BuildCommandsTest, VariablesOfCells) {
 TEST_F(BuildCommandsTest, BinderWithAScriptAlone) {
   put(".binder/postBuild", "pip install six\n");
   EXPECT_EQ(of(".").packages, Strings{"six"});
+}
+
+TEST_F(BuildCommandsTest, ConditionsOfArgumentsAreDecided) {
+  const std::string docker =
+      "FROM h.example/x:1\nARG EXTRA=\"\"\nARG GIVEN\nARG TARGETARCH\nRUN git clone "
+      "https://git.example/a && cd a && git checkout v2 && if [ -n \"$EXTRA\" ]; then pip install "
+      "-e "
+      ".[$EXTRA]; else pip install -e .; fi\nRUN if [ $TARGETARCH = arm64 ]; then pip install b; "
+      "fi; "
+      "test -n \"$GIVEN\" && pip install c || echo none\nRUN if unknown; then pip install d; fi && "
+      "pip "
+      "install e\nRUN for m in x y; do python -m fetch $m; done\n";
+  const Draft draft = of_docker(docker);
+  EXPECT_EQ(draft.packages, (Strings{"a @ git+https://git.example/a@v2", "e"}));
+  EXPECT_TRUE(tells(draft, "a script of the shell"));
+  ASSERT_FALSE(steps(draft).empty());
+  EXPECT_EQ(steps(draft).back(), "for m in x y; do python -m fetch $m; done");
+  bool noted = false;
+  for (const LeftOut& one : draft.notes) noted = noted || one.text == "[ -n \"$EXTRA\" ]";
+  EXPECT_TRUE(noted);
+}
+
+TEST_F(BuildCommandsTest, ClonesAtTheCommitThatIsCheckedOut) {
+  const auto package = [&](const std::string& commands) {
+    return of_docker("FROM debian:12\nRUN git clone -b dev https://git.example/a /src/a\nRUN " +
+                     commands + " && pip install /src/a\n")
+        .packages.at(0);
+  };
+  const std::string address = "a @ git+https://git.example/a@";
+  EXPECT_EQ(package("true"), address + "dev");
+  EXPECT_EQ(package("cd /src/a && git checkout -q tags/v1"), address + "v1");
+  EXPECT_EQ(package("git -C /src/a reset --hard 1a2b3c"), address + "1a2b3c");
+  EXPECT_EQ(package("cd /src/a/b && git switch --detach origin/v3"), address + "v3");
+  EXPECT_EQ(package("cd /src/a && git checkout -- x.py && git checkout . && git reset x"),
+            address + "dev");
+  EXPECT_EQ(package("cd /src && git checkout v1"), address + "dev");
+  EXPECT_EQ(of_docker("FROM debian:12\nRUN git clone https://git.example/a && cd a && FORCE_CUDA=1 "
+                      "python setup.py build develop\n")
+                .packages,
+            Strings{"a @ git+https://git.example/a"});
+}
+
+TEST_F(BuildCommandsTest, ConstraintsAndPrereleases) {
+  put("c.txt", "numpy<2\n");
+  put("server/setup.py", "from setuptools import setup\nsetup(name='served')\n");
+  put("server/requirements.txt", "six\n");
+  const Draft draft = of_docker(
+      "FROM debian:12\nWORKDIR /app\nCOPY . .\nRUN pip install --pre -c /app/c.txt a==1.0rc1 "
+      "b\nRUN cd "
+      "server && pip install -r requirements.txt && pip install \".[x, y]\"\nRUN pip install -c "
+      "gone.txt d\n");
+  EXPECT_EQ(draft.constraints, Strings{"c.txt"});
+  EXPECT_EQ(draft.packages, (Strings{"a==1.0rc1", "b", "six", "served[x,y] @ ./server", "d"}));
+  EXPECT_TRUE(tells(draft, "-c gone.txt"));
+  ASSERT_FALSE(draft.notes.empty());
+  EXPECT_EQ(draft.notes.front().text, "pip install --pre b");
+  EXPECT_EQ(of_docker("FROM debian:12\nRUN pip config set global.index-url "
+                      "https://index.example/simple && pip install x\n")
+                .indexes,
+            Strings{"https://index.example/simple"});
+}
+
+TEST_F(BuildCommandsTest, FilesOfEarlierStepsInTmpAreGone) {
+  const Draft draft = of_docker(
+      "FROM debian:12\nRUN git clone https://git.example/a /tmp/a\nRUN cd /tmp/a && "
+      "./install.sh\n");
+  EXPECT_EQ(steps(draft).size(), 1U);
+  EXPECT_TRUE(tells(draft, "gone when a step ends"));
+  EXPECT_TRUE(
+      of_docker("FROM debian:12\nRUN git clone https://git.example/a /tmp/a && cd /tmp/a && "
+                "git checkout v1 && pip install .\n")
+          .run.empty());
+}
+
+TEST_F(BuildCommandsTest, AStageThatIsWanted) {
+  put(".devcontainer/devcontainer.json",
+      "{\"build\": {\"dockerfile\": \"../Dockerfile\", \"context\": \"..\", \"target\": "
+      "\"Dev\"}, \"workspaceFolder\": \"/w\", \"features\": {\"h.example/apt-packages:1\": "
+      "{\"packages\": \"tmux,htop\"}}}");
+  put("Dockerfile",
+      "FROM debian:12 AS dev\nWORKDIR /a\nRUN pip install a\nFROM dev\nRUN pip install b\n");
+  const Draft draft = of(".devcontainer/devcontainer.json");
+  EXPECT_EQ(draft.packages, Strings{"a"});
+  EXPECT_EQ(draft.workdir, "/w");
+  EXPECT_EQ(draft.system, (Strings{"tmux", "htop"}));
+}
+
+TEST_F(BuildCommandsTest, ComposeInSeveralFilesWithAnchors) {
+  put("compose.yml",
+      "x-a: &a\n  environment: &e\n    A: one\nservices:\n  web:\n    <<: *a\n    image: "
+      "python:3.11\n");
+  put("more.yml", "services:\n  other: {image: redis}\n");
+  put("devcontainer.json",
+      "{\"dockerComposeFile\": [\"compose.yml\", \"more.yml\"], \"service\": \"web\"}");
+  const Draft draft = of("devcontainer.json");
+  EXPECT_EQ(draft.python, "3.11");
+  ASSERT_EQ(draft.env.size(), 1U);
+  EXPECT_EQ(draft.env.front().second, "one");
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 9; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " + before +
+            ", " + before + ", " + before + ", " + before + "]\n";
+  }
+  put("compose.yml", bomb);
+  EXPECT_THROW(of("devcontainer.json"), Error);
+}
+
+TEST_F(BuildCommandsTest, CellsOfBashAndExpressions) {
+  const auto notebook = [&](const std::string& source) {
+    put("n.ipynb", "{\"cells\": [{\"cell_type\": \"code\", \"source\": " + source + "}]}");
+    return of("n.ipynb");
+  };
+  EXPECT_EQ(notebook("\"%%bash\\npip install \\\\\\n  a b\"").packages,
+            (Strings{"a", "b", "ipykernel"}));
+  const Draft draft = notebook(
+      "\"!pip install {' '.join([f'{x}' for x in all])} c -f https://w.example/{v}/x.html\"");
+  EXPECT_EQ(draft.packages, (Strings{"c", "ipykernel"}));
+  EXPECT_TRUE(draft.index.empty());
+  EXPECT_TRUE(tells(draft, "https://w.example/{v}/x.html"));
+  EXPECT_TRUE(tells(notebook("\"import detectron2\""), "git+https://"));
 }
 
 }  // namespace

@@ -132,14 +132,15 @@ TEST_F(ConvertTest, InstallCommandsInTheirForms) {
       "RUN python3 -m pip --no-cache-dir install idna==$V -r /deps/req.txt --timeout 60\n"
       "RUN [\"pip3\", \"install\", \"attrs\"]\nRUN uv pip install --system 'tqdm>4'\n"
       "RUN pip install numpy>=1.2\nRUN pip install $UNKNOWN\n"
-      "RUN if true; then pip install nothing; fi\nRUN pip install black || true\n"
+      "RUN if true; then pip install something; fi\nRUN if unknown; then pip install nothing; "
+      "fi\nRUN pip install black || true\n"
       "RUN apt-get install -y libgl1:amd64 zstd/bookworm-backports 'tar=1.34*'\n");
   EXPECT_EQ(draft.system,
             (Strings{"curl/bookworm-backports", "git", "libgl1:amd64", "zstd/bookworm-backports"}));
-  EXPECT_EQ(draft.packages, (Strings{"idna==1.17", "six", "attrs", "tqdm>4", "numpy>=1.2"}));
-  EXPECT_EQ(reasons(draft),
-            (Strings{"pip install $UNKNOWN", "if true; then pip install nothing; fi",
-                     "pip install black", "true", "tar=1.34*"}));
+  EXPECT_EQ(draft.packages,
+            (Strings{"idna==1.17", "six", "attrs", "tqdm>4", "numpy>=1.2", "something", "black"}));
+  EXPECT_EQ(reasons(draft), (Strings{"pip install $UNKNOWN",
+                                     "if unknown; then pip install nothing; fi", "tar=1.34*"}));
   EXPECT_EQ(read_back(draft).system.size(), 4U);
 }
 
@@ -205,13 +206,13 @@ TEST_F(ConvertTest, WhatIsNoOrdinaryCommandBecomesNoStep) {
       "FROM host.example/base:1\nRUN curl -s https://host.example/x | sh && make\n"
       "RUN --mount=type=ssh git clone a\n"
       "RUN apt-get remove -y git\nRUN apt-get install -y git\nRUN uv sync\nRUN for a in b; do c; "
-      "done\n");
+      "done | d\n");
   EXPECT_TRUE(draft.run.empty());
   EXPECT_EQ(draft.base, "host.example/base:1");
   EXPECT_EQ(draft.system, Strings{"git"});
-  EXPECT_EQ(reasons(draft),
-            (Strings{"curl -s https://host.example/x", "sh", "make", "RUN --mount=type=ssh",
-                     "git clone a", "apt-get remove -y git", "uv sync", "for a in b; do c; done"}));
+  EXPECT_EQ(reasons(draft), (Strings{"curl -s https://host.example/x", "sh", "make",
+                                     "RUN --mount=type=ssh", "git clone a", "apt-get remove -y git",
+                                     "uv sync", "for a in b; do c; done | d"}));
   EXPECT_NO_THROW(read_back(draft));
 }
 

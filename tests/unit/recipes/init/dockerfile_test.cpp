@@ -72,7 +72,8 @@ TEST(Dockerfile, ReplacesVariables) {
   EXPECT_EQ(expanded("$A-${A}_${A:-x} \\$A $"), "one-one_one $A $");
   EXPECT_EQ(expanded("${B:-x}${B-y}${EMPTY:-z}${A:+w}${B:+w}"), "xyzw");
   EXPECT_EQ(expanded("$B/x"), "? $B/x");
-  EXPECT_EQ(expanded("${A%x} ${A"), "? ${A%x} ${A");
+  EXPECT_EQ(expanded("${A%e} ${A//n/x} ${#A}"), "on oxe 3");
+  EXPECT_EQ(expanded("${B%x} ${A"), "? ${B%x} ${A");
   bool complete = true;
   EXPECT_EQ(docker_words("a=\"x $A\" 'b $A' c\\ d \"\"", known, complete),
             (Strings{"a=x one", "b $A", "c d", ""}));

@@ -32,6 +32,16 @@ TEST(ConflictHint, WheelsForOtherPythonsNameABaseThatHasOne) {
             "3.10), or choose another release of `torch`");
 }
 
+TEST(ConflictHint, PythonsThatAReleaseHasWheelsFor) {
+  const std::string told =
+      "hint: You require CPython 3.11 (`cp311`), but we only found wheels for `NumPy` (v1.15.4) "
+      "with the following Python ABI tags: `cp27m`, `cp27mu`, `cp36m`, `cp37m`\n";
+  EXPECT_EQ(pythons_of_wheels(told, "numpy"), (std::vector<std::string>{"2.7", "3.6", "3.7"}));
+  EXPECT_EQ(pythons_of_wheels(told, "scipy"), std::vector<std::string>{});
+  EXPECT_EQ(pythons_of_wheels("", "numpy"), std::vector<std::string>{});
+  EXPECT_EQ(and_joined({"2.7", "3.6", "3.7"}), "2.7, 3.6 and 3.7");
+}
+
 TEST(ConflictHint, APackageForAnotherSystemIsSaidToBeOne) {
   const Conflict conflict = explained_as(
       "packages: [pywin32]\n",

@@ -36,7 +36,7 @@ TEST(LibraryMissing, DriversOwnAreTheHosts) {
             "not where the linker looks, for `/cv2.so` and 1 more");
   EXPECT_EQ(
       pair.finding("library-missing").remedy,
-      "add the package that holds it: by Debian's custom `system: [libgl1]` in a recipe, else "
+      "add the package that holds it, as Debian names them: `system: [libgl1]` in a recipe, else "
       "as `apt-file search libGL.so.1` says");
   EXPECT_EQ(pair.finding("library-missing").severity, Severity::risks);
 }

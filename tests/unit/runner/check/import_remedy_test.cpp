@@ -25,6 +25,10 @@ TEST(ImportRemedy, ComesFromWhatPythonSays) {
   EXPECT_EQ(line({"x", "1", "x", "No module named 'yaml'", "", "yaml"}),
             "`packages: [\"PyYAML\"]`");
   EXPECT_EQ(line({"x", "1", "x", "RuntimeError: no", "", ""}), "");
+  EXPECT_EQ(line({"x", "1", "x", "ImportError: numpy.core.umath failed to import", "", ""}),
+            "`constraints: [\"numpy<2\"]`");
+  EXPECT_EQ(line({"x", "1", "x", "RuntimeError: no foo: run `apt-get install libfoo2`", "", ""}),
+            "`system: [libfoo2]`");
   // A name that nothing is known of may be a stranger's project; `torch._six` is another version's.
   EXPECT_EQ(line({"x", "1", "x", "No module named 'ourtool'", "", "ourtool"}), "");
   EXPECT_EQ(line({"x", "1", "x", "No module named 'torch._six'", "", "torch._six"}), "");

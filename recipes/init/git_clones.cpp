@@ -1,0 +1,100 @@
+// Repositories that a build clones, and at which commit it has them.
+#include <algorithm>
+#include <array>
+
+#include "recipes/init/converters.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+using GitWords = std::span<const std::string>;
+
+bool is_git(GitWords words) {
+  return words.size() > 2 && std::string_view(words[0]).substr(words[0].rfind('/') + 1) == "git";
+}
+
+/// `tags/v1`, `origin/main` as addresses name them.
+std::string reference_of(std::string_view word) {
+  for (const std::string_view begin : {"refs/tags/", "tags/", "refs/heads/", "origin/"}) {
+    if (word.starts_with(begin)) return std::string(word.substr(begin.size()));
+  }
+  return std::string(word);
+}
+
+/// The commit that `git checkout`, `switch` and `reset --hard` set a repository to; empty: none, as
+/// for files of it.
+std::string reference_set(GitWords words) {
+  constexpr std::array<std::string_view, 6> kNames = {"-b", "-B", "-c", "-C", "--orphan", "-t"};
+  std::vector<std::string> named;
+  bool hard = words[0] != "reset";
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "--") return {};
+    if (words[i] == "--hard") hard = true;
+    if (is_among(kNames, words[i])) {
+      ++i;
+    } else if (!words[i].starts_with('-')) {
+      named.push_back(words[i]);
+    }
+  }
+  if (!hard || named.size() != 1 || named[0] == "." || named[0].find("HEAD") != std::string::npos) {
+    return {};
+  }
+  return reference_of(named[0]);
+}
+
+}  // namespace
+
+std::string Clone::address() const {
+  return "git+" + url + (reference.empty() ? "" : '@' + reference);
+}
+
+std::optional<Clone> clone_of(GitWords words, const std::string& folder) {
+  if (!is_git(words) || words[1] != "clone") return std::nullopt;
+  constexpr std::array<std::string_view, 8> kValues = {"-b",     "--branch", "--depth", "-c",
+                                                       "--jobs", "-j",       "-o",      "--origin"};
+  std::string reference;
+  std::vector<std::string> rest;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.starts_with("--branch=")) reference = word.substr(9);
+    if (!word.starts_with('-')) {
+      rest.push_back(word);
+    } else if (is_among(kValues, word) && i + 1 < words.size()) {
+      ++i;
+      if (word == "-b" || word == "--branch") reference = words[i];
+    }
+  }
+  if (rest.empty() || rest[0].find("://") == std::string::npos) return std::nullopt;
+  std::string name = rest.size() > 1 ? rest[1] : rest[0].substr(rest[0].rfind('/') + 1);
+  if (rest.size() == 1 && name.ends_with(".git")) name.resize(name.size() - 4);
+  Clone clone{(fs::path(folder.empty() ? "/" : folder) / name).lexically_normal().string(), rest[0],
+              reference};
+  while (clone.path.size() > 1 && clone.path.ends_with('/')) clone.path.pop_back();
+  return clone;
+}
+
+bool is_of_clone(const Clone& clone, const std::string& path) {
+  return path == clone.path || path.starts_with(clone.path + '/');
+}
+
+void set_reference(std::vector<Clone>& clones, GitWords words, const std::string& folder) {
+  if (!is_git(words)) return;
+  fs::path where = folder.empty() ? "/" : folder;
+  words = words.subspan(1);
+  while (words.size() > 2 && (words[0] == "-C" || words[0] == "-c")) {
+    if (words[0] == "-C") where /= words[1];
+    words = words.subspan(2);
+  }
+  constexpr std::array<std::string_view, 3> kVerbs = {"checkout", "switch", "reset"};
+  if (words.size() < 2 || !is_among(kVerbs, words[0])) return;
+  const std::string reference = reference_set(words);
+  std::string path = where.lexically_normal().string();
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  if (reference.empty()) return;
+  for (Clone& clone : clones) {
+    if (is_of_clone(clone, path)) clone.reference = reference;
+  }
+}
+
+}  // namespace mlenv

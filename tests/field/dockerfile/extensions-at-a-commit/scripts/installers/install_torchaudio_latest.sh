@@ -1,0 +1,1 @@
+git clone --depth 1 https://git.example/lab/audio.git

@@ -1,0 +1,1 @@
+import pytorch3d
