@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 
 #include "builder/debian_files.hpp"
-#include "recipes/text.hpp"
-
+#include "recipes/requirement_name.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::hints {
@@ -14,11 +13,6 @@ namespace {
 
 std::string named(const FailedBuild& build) {
   return build.package.empty() ? "NAME" : build.package;
-}
-
-/// `setuptools` of `setuptools<66`.
-std::string package_of_constraint(std::string_view text) {
-  return normalise_wheel_name(trim(text.substr(0, text.find_first_of(" [=<>!~;@("))));
 }
 
 }  // namespace
@@ -43,7 +37,7 @@ std::string requiring(const FailedBuild& build, std::string_view what) {
 std::string constrained(const FailedBuild& build, std::span<const std::string_view> wanted) {
   const auto is_wanted = [&](std::string_view known) {
     return std::any_of(wanted.begin(), wanted.end(), [&](std::string_view one) {
-      return package_of_constraint(one) == package_of_constraint(known);
+      return name_of_requirement(one) == name_of_requirement(known);
     });
   };
   std::vector<std::string> lines;

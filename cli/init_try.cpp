@@ -11,6 +11,7 @@
 #include "cli/recipes_use.hpp"
 #include "images/inspect/inspect.hpp"
 #include "recipes/recipe_bounds.hpp"
+#include "recipes/requirement_name.hpp"
 #include "runner/check/import_remedy.hpp"
 
 namespace mlenv::cli {
@@ -135,7 +136,7 @@ class Trial {
     }
     if (more.source == before.source) return false;
     try {
-      lock_with_remedies(before, std::move(more));
+      lock_with_remedies(before, more);
       return true;
     } catch (const Error& error) {  // a package that there is not
       ui_.say(fmt::format("`{}` is as it was before: {}", path_.string(), error.frames().front()));
@@ -161,7 +162,6 @@ class Trial {
   }
 
   /// `more` holds what was added when this throws.
-  void lock_with_remedies(const Recipe& before, Recipe&& more) { lock_with_remedies(before, more); }
   void lock_with_remedies(const Recipe& before, Recipe& more) {
     while (true) {
       try {
@@ -195,11 +195,9 @@ class Trial {
 
   /// A later bound of the same package takes the place of an earlier one.
   void add_build_constraint(const std::string& text) {
-    const auto name = [](const std::string& one) {
-      return one.substr(0, one.find_first_of("<>=!~ "));
-    };
-    std::erase_if(bounds_.build_constraints,
-                  [&](const std::string& one) { return name(one) == name(text); });
+    std::erase_if(bounds_.build_constraints, [&](const std::string& one) {
+      return name_of_requirement(one) == name_of_requirement(text);
+    });
     bounds_.build_constraints.insert(text);
   }
 

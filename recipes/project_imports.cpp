@@ -11,6 +11,7 @@
 #include "base/small_file.hpp"
 #include "base/tree_walk.hpp"
 #include "recipes/module_distributions.hpp"
+#include "recipes/notebook_cells.hpp"
 #include "recipes/python_library.hpp"
 #include "recipes/text.hpp"
 
@@ -29,20 +30,10 @@ constexpr std::array<std::string_view, 5> kOtherFiles = {"setup.py", "conftest.p
 /// The Python of a notebook's cells, without lines of the shell and magics; a line is told by its
 /// cell's number.
 std::vector<ImportStatement> statements_of_notebook(const std::string& text) {
-  const nlohmann::json root = nlohmann::json::parse(text, nullptr, false);
   std::vector<ImportStatement> all;
-  if (!root.is_object() || !root.contains("cells") || !root["cells"].is_array()) return all;
-  int number = 0;
-  for (const nlohmann::json& cell : root["cells"]) {
-    ++number;
-    if (!cell.is_object() || cell.value("cell_type", nlohmann::json()) != "code") continue;
-    const nlohmann::json lines = cell.value("source", nlohmann::json());
-    std::string source = lines.is_string() ? lines.get<std::string>() : std::string{};
-    for (const nlohmann::json& line : lines.is_array() ? lines : nlohmann::json::array()) {
-      if (line.is_string()) source += line.get<std::string>();
-    }
-    for (ImportStatement& one : import_statements(source)) {
-      one.line = number;
+  for (const CodeCell& cell : code_cells(nlohmann::json::parse(text, nullptr, false))) {
+    for (ImportStatement& one : import_statements(cell.text)) {
+      one.line = cell.number;
       all.push_back(std::move(one));
     }
   }

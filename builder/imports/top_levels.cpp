@@ -12,6 +12,7 @@
 #include "base/paths.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/requirement_name.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -90,7 +91,7 @@ RequiredNames required_names(LayerStack& image, const std::string& metadata) {
     if (!line.starts_with(kKey)) continue;
     const std::string_view rest = trim(line.substr(kKey.size()));
     std::vector<std::string>& list = says(rest, "extra ==") ? names.of_extras : names.always;
-    list.push_back(normalise_wheel_name(rest.substr(0, rest.find_first_of(" [(<>=!~;\r"))));
+    list.push_back(name_of_requirement(rest));
   }
   return names;
 }

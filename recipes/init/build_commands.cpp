@@ -22,8 +22,7 @@ constexpr std::string_view kOtherPython =
     "not needed: `python` and `pip` are the environment's own, and conda is not in the image";
 constexpr std::string_view kScript =
     "a script of the shell: name what it installs under `packages` and `system`, and write the "
-    "rest "
-    "as a step of `run`";
+    "rest as a step of `run`";
 constexpr std::string_view kDecided =
     "the values that are written here decide it: what they choose is taken, and no more";
 constexpr std::string_view kInPackages =
@@ -32,8 +31,7 @@ constexpr std::string_view kWheelBrought =
     "not needed: what is installed is fetched, and kept in mlenv's cache";
 constexpr std::string_view kLost =
     "what lies in /tmp is gone when a step ends: write what it does as one step of `run`, from "
-    "files "
-    "in another folder";
+    "files in another folder";
 constexpr std::string_view kUsers =
     "the image's user is root, and its files are root's: whoever runs it needs no user in it";
 

@@ -89,10 +89,10 @@ class Unfolding {
     }
     return all;
   }
-  bool installs(const ShellNode& node) const {
-    const std::vector<ShellCommand> all = leaves(node);
+  bool installs(const std::vector<ShellCommand>& all) const {
     return std::any_of(all.begin(), all.end(), values_.installs);
   }
+  bool installs(const ShellNode& node) const { return installs(leaves(node)); }
 
   // What a condition is.
 
@@ -366,11 +366,11 @@ class Unfolding {
 
   void items(const ShellNode& node) {
     const std::optional<std::vector<std::string>> all = words_of_items(node.words);
-    if (!all || !installs(node.parts.front())) return whole(node);
+    const std::vector<ShellCommand> inside = leaves(node.parts.front());
+    if (!all || !installs(inside)) return whole(node);
     unfolded_ += node.text.size() * all->size();
     if (unfolded_ > kMostUnfolded) return whole(node);
     const std::string name(node.name);
-    const std::vector<ShellCommand> inside = leaves(node.parts.front());
     // One that tries again.
     const bool once = std::any_of(inside.begin(), inside.end(), [](const ShellCommand& one) {
       return !one.words.empty() && one.words.front() == "break";

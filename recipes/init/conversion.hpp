@@ -83,6 +83,9 @@ class Conversion {
   /// To be called once at the end: what only all lines together tell.
   void finish();
 
+  /// Whether the draft asks for the package of that normalised name, as its framework too.
+  bool has_package(std::string_view name) const;
+
   /// A package of a framework, and what a recipe calls that.
   struct Framework {
     std::string_view package;
@@ -95,7 +98,6 @@ class Conversion {
   bool says_builds(const SourcePlace& place, std::string_view url);
   void default_index(const SourcePlace& place, std::string_view url);
   void index_of(const std::string& package, std::string_view url, bool find_links);
-  bool has_package(std::string_view name) const;
   void finish_indexes();
   void finish_cuda();
   void finish_python();

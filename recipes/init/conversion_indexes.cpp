@@ -8,6 +8,7 @@
 #include "recipes/distribution.hpp"
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/host_choice.hpp"
+#include "recipes/requirement_name.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
@@ -131,9 +132,7 @@ void Conversion::index_of(const std::string& package, std::string_view url, bool
 }
 
 bool Conversion::has_package(std::string_view name) const {
-  const auto is = [&](std::string_view text) {
-    return normalise_wheel_name(text.substr(0, text.find_first_of(" [=<>!~;@"))) == name;
-  };
+  const auto is = [&](std::string_view text) { return name_of_requirement(text) == name; };
   return (name == "torch" && draft.framework.starts_with("pytorch")) || is(draft.framework) ||
          std::any_of(draft.packages.begin(), draft.packages.end(), is);
 }

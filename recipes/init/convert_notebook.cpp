@@ -13,6 +13,7 @@
 #include "recipes/init/json_source.hpp"
 #include "recipes/init/known_repositories.hpp"
 #include "recipes/module_distributions.hpp"
+#include "recipes/notebook_cells.hpp"
 #include "recipes/python_library.hpp"
 #include "recipes/text.hpp"
 
@@ -31,12 +32,7 @@ class Notebook {
       return to_.leave_out({source_.shown, 0}, source_.shown, "it holds no cells");
     }
     to_.set_later_wins();
-    int number = 0;
-    for (const nlohmann::json& cell : *cells) {
-      ++number;
-      if (json_text(cell, "cell_type") != "code") continue;
-      code(number, source_of(cell));
-    }
+    for (const CodeCell& cell : code_cells(root)) code(cell.number, cell.text);
     to_.python_package({source_.shown, 0}, "ipykernel");
     imports();
   }
@@ -47,19 +43,6 @@ class Notebook {
     if (info == metadata.end() || !info->is_object()) return;
     const std::string version = json_text(*info, "version");
     if (!version.empty()) to_.python_version({source_.shown, 0}, version);
-  }
-
-  static std::string source_of(const nlohmann::json& cell) {
-    const auto found = cell.find("source");
-    if (found == cell.end()) return {};
-    if (found->is_string()) return found->get<std::string>();
-    std::string text;
-    if (found->is_array()) {
-      for (const nlohmann::json& line : *found) {
-        if (line.is_string()) text += line.get<std::string>();
-      }
-    }
-    return text;
   }
 
   void code(int cell, const std::string& text) {
@@ -225,15 +208,7 @@ class Notebook {
     }
   }
 
-  bool has(std::string_view name) const {
-    const std::string wanted = normalise_wheel_name(name);
-    const auto is = [&](const std::string& package) {
-      return normalise_wheel_name(package.substr(0, package.find_first_of(" [=<>!~;@"))) == wanted;
-    };
-    const std::string& framework = to_.draft.framework;
-    if (wanted == "torch" && framework.starts_with("pytorch")) return true;
-    return is(framework) || std::any_of(to_.draft.packages.begin(), to_.draft.packages.end(), is);
-  }
+  bool has(std::string_view name) const { return to_.has_package(normalise_wheel_name(name)); }
 
   const ConversionSource& source_;
   Conversion& to_;

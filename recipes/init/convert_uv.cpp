@@ -124,16 +124,8 @@ class UvTable {
   void exclude(const TomlValue& list) {
     std::vector<std::string> found;
     names(list, found);
-    const auto asked = [&](const std::string& name) {
-      const auto is = [&](std::string_view text) {
-        return normalise_wheel_name(text.substr(0, text.find_first_of(" [=<>!~;@"))) == name;
-      };
-      const std::vector<std::string>& packages = to_.draft.packages;
-      return is(to_.draft.framework) || std::any_of(packages.begin(), packages.end(), is) ||
-             (name == "torch" && to_.draft.framework.starts_with("pytorch"));
-    };
     for (const std::string& name : found) {
-      if (asked(name)) {
+      if (to_.has_package(name)) {
         to_.leave_out(place(list), "tool.uv.exclude-dependencies: " + name,
                       "the project asks for it itself");
       } else {

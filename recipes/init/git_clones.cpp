@@ -43,6 +43,13 @@ std::string reference_set(GitWords words) {
   return reference_of(named[0]);
 }
 
+/// Without `..` and a `/` at its end.
+std::string plain_path(const fs::path& path) {
+  std::string text = path.lexically_normal().string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
 }  // namespace
 
 std::string Clone::address() const {
@@ -68,10 +75,7 @@ std::optional<Clone> clone_of(GitWords words, const std::string& folder) {
   if (rest.empty() || rest[0].find("://") == std::string::npos) return std::nullopt;
   std::string name = rest.size() > 1 ? rest[1] : rest[0].substr(rest[0].rfind('/') + 1);
   if (rest.size() == 1 && name.ends_with(".git")) name.resize(name.size() - 4);
-  Clone clone{(fs::path(folder.empty() ? "/" : folder) / name).lexically_normal().string(), rest[0],
-              reference};
-  while (clone.path.size() > 1 && clone.path.ends_with('/')) clone.path.pop_back();
-  return clone;
+  return Clone{plain_path(fs::path(folder.empty() ? "/" : folder) / name), rest[0], reference};
 }
 
 bool is_of_clone(const Clone& clone, const std::string& path) {
@@ -89,8 +93,7 @@ void set_reference(std::vector<Clone>& clones, GitWords words, const std::string
   constexpr std::array<std::string_view, 3> kVerbs = {"checkout", "switch", "reset"};
   if (words.size() < 2 || !is_among(kVerbs, words[0])) return;
   const std::string reference = reference_set(words);
-  std::string path = where.lexically_normal().string();
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const std::string path = plain_path(where);
   if (reference.empty()) return;
   for (Clone& clone : clones) {
     if (is_of_clone(clone, path)) clone.reference = reference;
