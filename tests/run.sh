@@ -94,15 +94,14 @@ area beside
 join_beside
 
 area unit
-if wanted unit; then unit_tests unit "$root/build/asan/tests/mlenv_unit" ${filter:+"$filter"}; fi
-
-area fuzz
-if wanted fuzz; then fuzz_targets $((long ? 300 : 10)); fi
+if [ "$quick" = 1 ] && [ -n "$filter" ]; then unit_tests unit "$root/build/asan/tests/mlenv_unit" "$filter"; fi
+units_once_more unit "$root/build/asan/tests/mlenv_unit"
 
 if [ "$long" = 1 ]; then
   area tsan
   if wanted tsan; then
     build_folder tsan build/tsan mlenv_unit
     unit_tests tsan "$root/build/tsan/tests/mlenv_unit" '*Store*:*Http*:*Pool*:*Registry*'
+    units_once_more tsan "$root/build/tsan/tests/mlenv_unit"
   fi
 fi

@@ -87,7 +87,7 @@ for line in 'imports: 1 succeeded, 3 failed' \
   grep -qF "$line" "$work/err" || fail "says nothing of \"$line\": $(cat "$work/err")"
 done
 failing_with imports-failed "$MLENV" --json build --imports
-python3 "$root/tests/schema/check.py" "$work/out" || fail "$(cat "$work/out")"
+python3 "$root/tests/schema/check.py" <"$work/out" >"$work/met" || fail "$(cat "$work/out")"
 equal "failures in JSON" 3 "$(jq '.imports.failed | length' "$work/out")"
 equal "without a GPU" mlenv_driven "$(jq -r '.imports.without_gpu[].import' "$work/out")"
 

@@ -19,9 +19,16 @@ digest=$(build_digest "$work/small.yaml")
 config=$("$MLENV" save small oci:"$work/for-config" && jq -r .config.digest "$work/for-config/blobs/sha256/${digest#sha256:}")
 cd "$work"
 
-m() { as_root env MLENV_STORE="$work/other" "$MLENV" "$@"; }
-# What was published is made durable in the background for a moment.
-empty_store() { wait_until 20 as_root rm -rf "$work/other"; }
+# Of commands in parentheses, too.
+other() { cat "$work/other"; }
+m() { as_root env MLENV_STORE="$(other)" "$MLENV" "$@"; }
+# A folder of its own: what was published into the last one is made durable in the background for a moment.
+empty_store() {
+  as_root rm -rf "$(other)" || true
+  mktemp -d -u "$work/other.XXXXXX" >"$work/next"
+  mv "$work/next" "$work/other"
+}
+echo "$work/other.0" >"$work/other"
 load() {
   empty_store
   m load "$@"
@@ -148,18 +155,18 @@ m load slow >/dev/null 2>&1 &
 job=$!
 exec 5>slow
 head -c $((size / 2)) oci.tar >&5
-wait_until 20 sh -c '[ -n "$(find "$0" -name archive.tar -size +1M 2>/dev/null)" ]' other/tmp
+wait_until 20 sh -c '[ -n "$(find "$0" -name archive.tar -size +1M 2>/dev/null)" ]' "$(other)/tmp"
 as_root kill -9 "$(pgrep -f "^$MLENV load slow")"
 exec 5>&-
 wait "$job" || true
 m store verify >/dev/null
 equal "after it was killed" "$digest" "$(m load oci.tar 2>/dev/null)"
-equal "nothing is left of it" "" "$(find other/tmp -name archive.tar)"
+equal "nothing is left of it" "" "$(find "$(other)/tmp" -name archive.tar)"
 empty_store
-mkdir other
-as_root mount -t tmpfs -o "size=$((size / 2))" tmpfs other
+mkdir "$(other)"
+as_root mount -t tmpfs -o "size=$((size / 2))" tmpfs "$(other)"
 failing_with no-space m --json load oci.tar
-as_root mount -o "remount,size=$((size * 4))" other
+as_root mount -o "remount,size=$((size * 4))" "$(other)"
 equal "once there is room" "$digest" "$(m load oci.tar 2>/dev/null)"
 m store verify >/dev/null
-as_root umount other
+as_root umount "$(other)"

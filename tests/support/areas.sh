@@ -108,42 +108,61 @@ build_release() {
   export MLENV=$root/build/mlenv
 }
 
-# unit_half NUMBER BINARY [FILTER]: every second case, beginning with the NUMBERth.
-unit_half() {
-  GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=$1 \
-    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+# sanitised BINARY [FILTER]: its GoogleTest cases. A frame that is used after its function ended is looked for with --long:
+# that alone takes a third of the time.
+sanitised() {
+  ASAN_OPTIONS=detect_stack_use_after_return=$long:strict_string_checks=1 \
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-    "$2" --gtest_color=no ${3:+--gtest_filter="$3"}
+    "$1" --gtest_color=no ${2:+--gtest_filter="$2"}
 }
 
-# unit_tests AREA BINARY [FILTER]: each GoogleTest case is a test. Two processes run half of them each.
+# cases_of LOG AREA: results of each case, as lines of $results.
+cases_of() {
+  sed -nE -e "s,^\[       OK \] (\S+).* \(([0-9]+) ms\)$,pass\t$2/\1\t\2,p" \
+    -e "s,^\[  SKIPPED \] (\S+).* \(([0-9]+) ms\)$,skip\t$2/\1\t\2\tsee ${1#"$root"/},p" \
+    -e "s,^\[  FAILED  \] (\S+).* \(([0-9]+) ms\)$,fail\t$2/\1\t\2\tsee ${1#"$root"/},p" \
+    "$1" | awk -F'\t' -v OFS='\t' '{ $3 = sprintf("%.1f", $3 / 1000) } 1'
+}
+
+# unit_tests AREA BINARY [FILTER]: each GoogleTest case is a test. Cases that fail beside scenarios have another try, alone
+# (units_once_more): up to five; more are no chance.
 unit_tests() {
-  local began log=$work/logs/$1/gtest.log status=0 failed
-  if [ -e "$work/$1.done" ]; then return 0; fi
+  local area=$1 began log=$work/logs/$1/gtest.log status=0 failed
+  if [ -e "$work/$area.done" ]; then return 0; fi
+  mkdir -p "${log%/*}"
   began=$(now_ms)
-  unit_half 0 "${@:2}" >"$log" 2>&1 &
-  local first=$!
-  unit_half 1 "${@:2}" >"$log.half" 2>&1 || status=$?
-  wait "$first" || status=$?
-  cat "$log.half" >>"$log"
-  rm "$log.half"
-  sed -nE -e "s,^\[       OK \] (\S+).* \(([0-9]+) ms\)$,pass\t$1/\1\t\2,p" \
-    -e "s,^\[  SKIPPED \] (\S+).* \(([0-9]+) ms\)$,skip\t$1/\1\t\2\tsee ${log#"$root"/},p" \
-    -e "s,^\[  FAILED  \] (\S+).* \(([0-9]+) ms\)$,fail\t$1/\1\t\2\tsee ${log#"$root"/},p" \
-    "$log" | awk -F'\t' -v OFS='\t' '{ $3 = sprintf("%.1f", $3 / 1000) } 1' >"$work/gtest"
-  cat "$work/gtest" >>"$results"
+  sanitised "${@:2}" >"$log" 2>&1 || status=$?
+  cases_of "$log" "$area" >"$work/gtest"
   failed=$(grep -c ^fail "$work/gtest" || true)
   if [ "$status" -ne 0 ]; then
     grep -vE '^\[( RUN      |       OK |---)' "$log" | tail -n 200 || true
     # A crash says nothing in the list of failures.
     if [ "$failed" -eq 0 ]; then
-      record fail "$1/program" $(($(now_ms) - began)) "exit $status: $(tail -n 1 "$log")"
+      record fail "$area/program" $(($(now_ms) - began)) "exit $status: $(tail -n 1 "$log")"
     fi
   fi
-  printf '%s: %d cases passed, %d failed, %d skipped in %d s\n' "$1" \
+  if [ "$failed" -gt 0 ] && [ "$failed" -le 5 ]; then
+    sed -n "s,^fail\t$area/,,p" "$work/gtest" | cut -f1 >"$work/$area.again"
+    sed -i /^fail/d "$work/gtest"
+  fi
+  cat "$work/gtest" >>"$results"
+  printf '%s: %d cases passed, %d failed, %d skipped in %d s\n' "$area" \
     "$(grep -c ^pass "$work/gtest" || true)" "$failed" "$(grep -c ^skip "$work/gtest" || true)" \
     $((($(now_ms) - began) / 1000))
-  if [ "$status" -eq 0 ]; then : >"$work/$1.done"; fi
+  if [ "$status" -eq 0 ]; then : >"$work/$area.done"; fi
+}
+
+# units_once_more AREA BINARY: what failed beside scenarios, alone.
+units_once_more() {
+  local area=$1 log=$work/logs/$1/gtest-alone.log status=0
+  [ -s "$work/$area.again" ] || return 0
+  mkdir -p "${log%/*}"
+  sanitised "$2" "$(paste -sd: "$work/$area.again")" >"$log" 2>&1 || status=$?
+  cases_of "$log" "$area" | tee "$work/gtest" >>"$results"
+  if [ "$status" -ne 0 ]; then
+    grep -vE '^\[( RUN      |       OK |---)' "$log" | tail -n 200 || true
+    grep -q ^fail "$work/gtest" || record fail "$area/program" 0 "exit $status: $(tail -n 1 "$log")"
+  fi
 }
 
 goldens() {
@@ -231,26 +250,41 @@ sources_alone() { if [ "$long" = 1 ]; then .ci/sources build; else .ci/sources b
 tidy() { if [ "$long" = 1 ]; then .ci/tidy build/asan; else .ci/tidy build/asan --since "$(base_commit)"; fi; }
 
 # The sanitised build and checks of sources, which take long where nothing is remembered, get what scenarios leave of
-# the processors: these wait for links, disks and machines that start. They show their results when they have them.
+# the processors: these wait for links, disks and machines that start. Unit tests and fuzzing have limits of time: they
+# take turns with scenarios as one of those would. They show their results when they have them.
+with_what_is_left() { # with_what_is_left FUNCTION, in a shell of its own
+  chrt --idle --pid 0 "$BASHPID" || true
+  "$@"
+}
+
+build_sanitised() {
+  local targets=()
+  if wanted unit; then targets=(mlenv_unit); fi
+  if wanted fuzz; then mapfile -t -O ${#targets[@]} targets < <(fuzz_names); fi
+  if [ ${#targets[@]} -gt 0 ]; then
+    build_folder asan build/asan "${targets[@]}"
+  elif wanted tidy; then
+    cmake --preset asan >"$work/tidy-configure.log" # clang-tidy reads its compile commands
+  fi
+}
+
+check_sources() {
+  step_if lint/shellcheck .ci/shellcheck
+  [ -e build/compile_commands.json ] || ! wanted tidy || cmake --preset release >>"$work/tidy-configure.log"
+  step_if tidy/clang-tidy tidy
+  step_if tidy/sources sources_alone
+}
+
 beside=
 beside_scenarios() {
   wanted unit || wanted fuzz || wanted tidy || wanted lint || return 0
-  mkdir -p "$work/logs/tidy" "$work/logs/lint"
+  mkdir -p "$work/logs/tidy" "$work/logs/lint" "$work/logs/fuzz"
   set -m # a process group of its own, to be ended whole
   {
-    chrt --idle --pid 0 "$BASHPID" || true
-    local targets=()
-    if wanted unit; then targets=(mlenv_unit); fi
-    if wanted fuzz; then mapfile -t -O ${#targets[@]} targets < <(fuzz_names); fi
-    if [ ${#targets[@]} -gt 0 ]; then
-      build_folder asan build/asan "${targets[@]}"
-    elif wanted tidy; then
-      cmake --preset asan >"$work/tidy-configure.log" # clang-tidy reads its compile commands
-    fi
-    step_if lint/shellcheck .ci/shellcheck
-    [ -e build/compile_commands.json ] || ! wanted tidy || cmake --preset release >>"$work/tidy-configure.log"
-    step_if tidy/clang-tidy tidy
-    step_if tidy/sources sources_alone
+    (with_what_is_left build_sanitised) || exit 1
+    if wanted unit; then unit_tests unit "$root/build/asan/tests/mlenv_unit"; fi
+    if wanted fuzz; then fuzz_targets $((long ? 300 : 10)); fi
+    (with_what_is_left check_sources)
   } &
   beside=$!
   set +m
@@ -281,9 +315,12 @@ chosen_scenarios() {
   done
 }
 
-# Three at a time; scripts that say `# first` near the top take longest and go first.
+# Whether what runs beside scenarios is at it.
+has_company() { [ -n "$beside" ] && kill -0 "$beside" 2>/dev/null; }
+
+# Four at a time, and three where something runs beside them; scripts that say `# first` near the top take longest and go first.
 e2e_scripts() {
-  local script scripts=() most=${MLENV_TEST_TOGETHER:-3}
+  local script scripts=() most
   for script in "$@"; do
     has_result "e2e/$(basename "$script" .sh)" || scripts+=("$script")
   done
@@ -298,10 +335,11 @@ e2e_scripts() {
   local ended
   local -A scenarios=() # that run, by process
   while IFS= read -r script; do
-    if [ ${#scenarios[@]} -ge "$most" ]; then
+    if has_company; then most=3; else most=4; fi
+    while [ ${#scenarios[@]} -ge "${MLENV_TEST_TOGETHER:-$most}" ]; do
       wait -n -p ended "${!scenarios[@]}" || true
       unset "scenarios[$ended]"
-    fi
+    done
     run_script "$script" &
     scenarios[$!]=1
   done < <({
@@ -328,21 +366,15 @@ fuzz_names() {
   done
 }
 
-# fuzz_targets SECONDS: each target from its corpus, in a scratch copy of it; two at a time.
+# fuzz_targets SECONDS: each target from its corpus, in a scratch copy of it.
 fuzz_targets() {
-  local name target corpus running=0
+  local name target corpus
   for name in $(fuzz_names); do
     target=build/asan/tests/$name
     corpus=$work/corpus/$name
     mkdir -p "$corpus"
     if [ -d "tests/fuzz/corpus/${name%_fuzz}" ]; then cp -r "tests/fuzz/corpus/${name%_fuzz}/." "$corpus"; fi
     step_if "fuzz/${name%_fuzz}" "$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 \
-      -artifact_prefix="$work/logs/fuzz/" -print_final_stats=1 "$corpus" &
-    running=$((running + 1))
-    if [ "$running" -ge 2 ]; then
-      wait -n || true
-      running=$((running - 1))
-    fi
+      -artifact_prefix="$work/logs/fuzz/" -print_final_stats=1 "$corpus"
   done
-  wait
 }
