@@ -1,6 +1,7 @@
 #include "cli/init_try.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "builder/build_hint.hpp"
@@ -61,6 +62,15 @@ Recipe with_added(Ui& ui, Recipe recipe, PackageList list, const std::set<std::s
   return std::move(edit.recipe);
 }
 
+/// The package that a hint would have the recipe exclude; empty: none.
+std::string excluded_in(std::string_view hint) {
+  constexpr std::string_view kKey = "`exclude: [";
+  const std::size_t key = hint.find(kKey);
+  if (key == std::string_view::npos) return {};
+  const std::string_view names = hint.substr(key + kKey.size());
+  return std::string(names.substr(0, names.find(']')));
+}
+
 /// The rounds of one trial, and what they found so far.
 class Trial {
  public:
@@ -80,7 +90,7 @@ class Trial {
       if (round == kMostTrials || fresh.empty()) give_up(trial);
       for (const FailedImport& one : trial.failed) ui_.say(shown_failure(one));
       if (!took(fresh)) give_up(trial);
-      built = built_here(ui_, path_, false);
+      built = build();
     }
   }
 
@@ -144,9 +154,33 @@ class Trial {
     }
   }
 
+  /// Without packages whose files are another's, too.
+  BuildOutcome build() {
+    while (true) {
+      try {
+        return built_here(ui_, path_, false);
+      } catch (const Error& error) {
+        if (!leaves_out_clashing(error)) throw;
+      }
+    }
+  }
+
+  /// Whether the recipe excludes one of two packages now that bring the same files.
+  bool leaves_out_clashing(const Error& error) {
+    if (error.code() != "wheels-clash") return false;
+    const std::string name = excluded_in(error.hint());
+    if (name.empty() || !bounds_.excluded.insert(name).second) return false;
+    const Recipe before = read_recipe(path_);
+    std::optional<Recipe> bounded = with_bounds(before, bounds_);
+    if (!bounded) return false;
+    ui_.say(fmt::format("{}: added `{}` to `exclude`", error.frames().front(), name));
+    lock_with_remedies(before, *bounded);
+    return true;
+  }
+
   BuildOutcome first_build() {
     try {
-      return built_here(ui_, path_, false);
+      return build();
     } catch (const Error& error) {
       const Recipe before = read_recipe(path_);
       Recipe more = before;
@@ -158,7 +192,7 @@ class Trial {
         throw;
       }
     }
-    return built_here(ui_, path_, false);
+    return build();
   }
 
   /// `more` holds what was added when this throws.

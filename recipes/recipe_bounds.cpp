@@ -1,6 +1,9 @@
 #include "recipes/recipe_bounds.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -24,6 +27,11 @@ std::string quoted_list(const std::set<std::string>& all) {
   return fmt::format("[{}]", join(items, ", "));
 }
 
+/// The key and its list, as one line; empty: nothing is in it.
+std::string list_key(std::string_view key, const std::set<std::string>& all) {
+  return all.empty() ? std::string() : fmt::format("{}: {}\n", key, quoted_list(all));
+}
+
 std::string build_key(const RecipeBounds& bounds) {
   if (bounds.build_constraints.empty() && bounds.build_needs.empty()) return {};
   std::string text = "build:\n";
@@ -41,17 +49,19 @@ std::string build_key(const RecipeBounds& bounds) {
 
 std::optional<Recipe> with_bounds(const Recipe& recipe, const RecipeBounds& bounds) {
   std::string text = recipe.source.substr(0, recipe.source.find(kBoundsMark));
-  const std::string build = build_key(bounds);
-  const bool constrained = !bounds.constraints.empty();
-  if (!constrained && build.empty()) return recipe;
-  if ((constrained && has_key(text, "constraints:")) ||
-      (!build.empty() && has_key(text, "build:"))) {
-    return std::nullopt;
+  const std::array<std::pair<std::string_view, std::string>, 3> keys = {
+      {{"constraints:", list_key("constraints", bounds.constraints)},
+       {"exclude:", list_key("exclude", bounds.excluded)},
+       {"build:", build_key(bounds)}}};
+  std::string found;
+  for (const auto& [key, line] : keys) {
+    if (!line.empty() && has_key(text, key)) return std::nullopt;
+    found += line;
   }
+  if (found.empty()) return recipe;
   if (!text.empty() && !text.ends_with('\n')) text += '\n';
   text += kBoundsMark;
-  if (constrained) text += fmt::format("constraints: {}\n", quoted_list(bounds.constraints));
-  return parse_recipe(text + build, recipe.path);
+  return parse_recipe(text + found, recipe.path);
 }
 
 }  // namespace mlenv

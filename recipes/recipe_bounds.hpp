@@ -11,6 +11,7 @@ namespace mlenv {
 
 struct RecipeBounds {
   std::set<std::string> constraints;                         ///< PEP 508
+  std::set<std::string> excluded;                            ///< packages, whoever asks for them
   std::set<std::string> build_constraints;                   ///< of build requirements
   std::map<std::string, std::set<std::string>> build_needs;  ///< package → what its build requires
 };

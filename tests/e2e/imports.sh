@@ -6,14 +6,15 @@ set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-# NAME, and the text of its __init__.py
+# NAME, the text of its __init__.py, the module if that is called otherwise, and what the wheel requires
 wheel() {
-  python3 - "$work/wheels" "$1" "$2" <<'PY'
+  python3 - "$work/wheels" "$1" "$2" "${3:-$1}" "${@:4}" <<'PY'
 import base64, hashlib, sys, zipfile
-folder, name, text = sys.argv[1:]
+folder, name, text, module, *requires = sys.argv[1:]
 info = f'{name}-1.0.dist-info'
-files = {f'{name}/__init__.py': text + '\n',
-         f'{info}/METADATA': f'Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n',
+files = {f'{module}/__init__.py': text + '\n',
+         f'{info}/METADATA': f'Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n'
+         + ''.join(f'Requires-Dist: {one}\n' for one in requires),
          f'{info}/WHEEL': 'Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n'}
 record = ''
 for path, content in files.items():
@@ -33,6 +34,11 @@ wheel mlenv_driven 'import ctypes; ctypes.CDLL("libcuda.so.1")'
 wheel mlenv_crashes 'import os; os.abort()'
 wheel mlenv_exits 'import os; os._exit(0)'
 wheel mlenv_another 'import mlenv_plain; assert mlenv_plain.x == 1'
+# Two builds of one module, and who asks for either.
+wheel mlenv_drawn 'kind = "whole"' mlenv_draw
+wheel mlenv_drawn_headless 'kind = "headless"' mlenv_draw
+wheel mlenv_shows 'import mlenv_draw' mlenv_shows mlenv_drawn
+wheel mlenv_serves 'import mlenv_draw' mlenv_serves mlenv_drawn_headless
 # Says for others what it can, and spoils what it can reach.
 wheel mlenv_spoils 'import glob, os, signal
 for fd in range(3, 256):
@@ -117,6 +123,13 @@ printf 'mlenv_plain\nmlenv_gomp\nmlenv_undeclared\n' >requirements.txt
 grep -qF 'added `libgomp1` to `system`' "$work/err" || fail "$(cat "$work/err")"
 grep -qF 'added `idna` to `packages`' "$work/err" || fail "$(cat "$work/err")"
 "$MLENV" build --imports -q >/dev/null || fail "the recipe still lacks something: $(cat recipe.yaml)"
+
+note "of two packages that bring the same files it leaves one out"
+printf 'mlenv_shows\nmlenv_serves\n' >requirements.txt
+"$MLENV" init --force --from requirements.txt --try >"$work/out" 2>"$work/err" || fail "status $?: $(cat "$work/err")"
+grep -qF 'two wheels put different files at `/opt/venv/' "$work/err" || fail "$(cat "$work/err")"
+grep -qxF 'exclude: ["mlenv-drawn"]' recipe.yaml || fail "$(cat recipe.yaml)"
+equal "the one that stays" headless "$("$MLENV" run --no-project recipe.yaml -- python -c 'import mlenv_draw; print(mlenv_draw.kind)')"
 
 note "and where nothing helps, says so and leaves the recipe"
 echo mlenv_crashes >requirements.txt

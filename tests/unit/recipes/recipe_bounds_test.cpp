@@ -27,6 +27,18 @@ TEST(RecipeBounds, StandAtTheEndAndTakeThePlaceOfEarlierOnes) {
   EXPECT_EQ(second->packages.size(), 1U);
 }
 
+TEST(RecipeBounds, HaveWhatIsLeftOut) {
+  RecipeBounds bounds;
+  bounds.excluded = {"a-headless"};
+  bounds.constraints = {"numpy<2"};
+  const auto bounded = with_bounds(recipe_of("packages: [six]"), bounds);
+  ASSERT_TRUE(bounded);
+  EXPECT_TRUE(
+      bounded->source.ends_with("constraints: [\"numpy<2\"]\nexclude: [\"a-headless\"]\n"))
+      << bounded->source;
+  EXPECT_FALSE(with_bounds(recipe_of("exclude: [b]\n"), bounds));
+}
+
 TEST(RecipeBounds, NotWhereTheRecipeHasTheKey) {
   RecipeBounds bounds;
   EXPECT_EQ(with_bounds(recipe_of("constraints: [six<2]\n"), bounds)->constraints.size(), 1U);
