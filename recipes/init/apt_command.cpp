@@ -154,6 +154,11 @@ class AptCommand {
       leave_out(package, "mlenv makes no images of that architecture: the name alone is kept");
       package.resize(package.find(':'));
     }
+    // `ffmpeg=7:*`: any of a release of which a build's base had one.
+    if (const std::size_t equal = package.find('='); package.find('*', equal) < package.size()) {
+      to_.note(command_.place, package, "the version is the one that the base's archive has");
+      package.resize(equal);
+    }
     if (!suite_.empty() && !chosen) package += '/' + suite_;
     to_.system_package(command_.place, package);
   }

@@ -264,13 +264,29 @@ void of_cuda(const SourcePlace& place, const ImageWords& words, std::string_view
                "compiler; what else this image has does not");
 }
 
+/// Of somebody's image on PyTorch or Python, as `lab/pytorch:2.0.1-cuda11.8`, `web:python3.8`.
+void what_tag_says(const SourcePlace& place, const ImageWords& words, Conversion& to) {
+  if (const std::string version = python_of_tag(words); version.starts_with("3.")) {
+    if (tag_has(words, "python" + version) || tag_has(words, "py" + version)) {
+      to.python_version(place, version);
+    }
+  }
+  const bool torch = words.repository.ends_with("/pytorch");
+  if (!torch || words.tag.empty() || !is_tag_version(words.tag.front())) return;
+  to.python_package(place, "torch==" + words.tag.front());
+  for (const std::string& part : words.tag) {
+    if (part.starts_with("cuda")) to.cuda_release(place, part.substr(4));
+  }
+}
+
 /// Any other is a base as it is, where its registry is known.
-void other_image(const SourcePlace& place, const ImageWords& /*words*/, std::string_view image,
+void other_image(const SourcePlace& place, const ImageWords& words, std::string_view image,
                  Conversion& to) {
   to.draft.base_note.clear();
   if (image == "scratch") return to.leave_out(place, image, "an image of nothing");
   const auto read = parse_base_image(image);
   if (const auto* mistake = std::get_if<std::string>(&read)) {
+    what_tag_says(place, words, to);
     return to.leave_out(place, image, *mistake);
   }
   to.draft.base = image;

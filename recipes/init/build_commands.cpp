@@ -6,12 +6,17 @@
 
 #include <fmt/core.h>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
+#include "base/utf8.hpp"
 #include "recipes/init/certain_commands.hpp"
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/init/listed_words.hpp"
+#include "recipes/init/needless_commands.hpp"
 #include "recipes/init/run_prefix.hpp"
 #include "recipes/init/step_words.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -25,10 +30,6 @@ constexpr std::string_view kScript =
     "rest as a step of `run`";
 constexpr std::string_view kDecided =
     "the values that are written here decide it: what they choose is taken, and no more";
-constexpr std::string_view kInPackages =
-    "packages of Python lie elsewhere here: a change to one can be a step of `run`";
-constexpr std::string_view kWheelBrought =
-    "not needed: what is installed is fetched, and kept in mlenv's cache";
 constexpr std::string_view kLost =
     "what lies in /tmp is gone when a step ends: write what it does as one step of `run`, from "
     "files in another folder";
@@ -75,7 +76,12 @@ class Converter {
  private:
   ScriptValues script_values() const {
     return {commands_.known, commands_.unset, commands_.paths,
-            [this](const std::string& name) { return file_(name).has_value(); },
+            [this](const std::string& name) -> std::optional<bool> {
+              if (file_(name)) return true;
+              // What is not here may be in the image all the same.
+              const bool nowhere = commands_.all_here && name.find_first_of("/~$") != 0;
+              return nowhere ? std::optional(false) : std::nullopt;
+            },
             installs_something};
   }
 
@@ -129,21 +135,53 @@ class Converter {
     return piped_;
   }
 
+  /// A script that installs packages is read as if it stood here.
+  bool takes_script(const ShellCommand& one) {
+    const std::string name = commands_.script ? "" : script_named_by(one);
+    const std::optional<fs::path> path = name.empty() ? std::nullopt : here_(name);
+    if (!path || !to_.holds(*path)) return false;
+    BuildCommands within = commands_;
+    within.text = decoded_text(read_small_file(*path, size_limit::kConverted));
+    within.folder = folder_;
+    within.place = {path->lexically_normal().string(), 0};
+    within.script = true;
+    within.bash = within.bash || within.text.starts_with("#!/bin/bash") ||
+                  within.text.starts_with("#!/usr/bin/env bash");
+    const CertainScript script = certain_commands(within.text, script_values());
+    bool installs = false;
+    for (const ShellCommand& each : script.commands) {
+      // A step can start it as it is.
+      if (commands_.obstacle.empty() && (each.control || !each.inside.empty())) return false;
+      installs = installs || installs_something(each);
+    }
+    if (installs) convert_commands(within, file_, to_);
+    return installs;
+  }
+
+  bool is_needless(const ShellCommand& one, const std::vector<std::string>& bare) {
+    const std::string_view why = why_needless(one, bare);
+    if (why.empty()) return false;
+    for (const std::string& word : one.words) {
+      const bool wheel = says(word, "://") && word.ends_with(".whl");
+      if (wheel && without_logins(word) == word) memory_.wheels.push_back(word);
+    }
+    leave_out(one.text, why);
+    return true;
+  }
+
   /// Whether a key of the recipe says it, or it is not needed.
   bool taken(const ShellCommand& one) {
     if (!one.inside.empty()) return whole_taken(one);
+    if (takes_script(one)) return true;
     const std::vector<std::string> bare = program_words(one);
     foreign_ = foreign_ || adds_archive(one, bare);
     if (one.alone && is_of_users(one, bare)) {
-      leave_out(one.text, kUsers);
+      to_.leave_out_with_others(commands_.place, one.text, kUsers);
       std::string home = home_made_by(bare);
       if (!home.empty()) memory_.homes.push_back(std::move(home));
       return true;
     }
-    if (const std::string_view why = why_needless(one, bare); !why.empty()) {
-      leave_out(one.text, why);
-      return true;
-    }
+    if (is_needless(one, bare)) return true;
     const bool of_packages = to_.draft.base.empty() || is_package_base(to_.draft.base);
     if (one.alone && is_of_another_python(one, of_packages)) {
       leave_out(one.text, kOtherPython);
@@ -160,9 +198,10 @@ class Converter {
     if (one.words.size() == 2 && one.words.front() == "export" && says(one.words[1], "=")) {
       exported_.push_back(one.words[1]);
     }
-    const bool install = convert_install({commands_.place, one.words, one.text, folder_,
-                                          memory_.clones, foreign_, memory_.builds_wheel},
-                                         here_, to_);
+    const bool install =
+        convert_install({commands_.place, with_addresses(one.words, memory_.wheels), one.text,
+                         folder_, memory_.clones, foreign_, memory_.builds_wheel, commands_.paths},
+                        here_, to_);
     installed_ = installed_ || install;
     if (install && says(one.text, "install")) tell_build_variables(one);
     return install;
@@ -185,18 +224,6 @@ class Converter {
                                 "variables of builds from source: `build: {env: …}` gives them");
     }
     exported_.clear();
-  }
-
-  /// Why no image needs what it does; empty: one may.
-  static std::string_view why_needless(const ShellCommand& one,
-                                       const std::vector<std::string>& bare) {
-    if (!one.alone || bare.empty()) return {};
-    constexpr std::array<std::string_view, 6> kChanging = {"cp", "mv", "rm", "ln", "sed", "chmod"};
-    const bool packages = says(one.text, "/site-packages/") || says(one.text, "/dist-packages/");
-    if (packages && is_among(kChanging, bare.front())) return kInPackages;
-    constexpr std::array<std::string_view, 3> kDownloaders = {"wget", "curl", "aria2c"};
-    if (is_among(kDownloaders, bare.front()) && says(one.text, ".whl")) return kWheelBrought;
-    return {};
   }
 
   /// What lies in /tmp is gone when a step ends: a clone of an earlier one, a copied file.
@@ -336,9 +363,14 @@ class Converter {
   void leave_out_all(const std::vector<ShellCommand>& rest) {
     for (const ShellCommand& one : rest) {
       const std::string_view why = step_obstacle(one);
-      leave_out(one.text, !why.empty()                 ? why
-                          : commands_.obstacle.empty() ? "it belongs to what cannot be taken over"
-                                                       : commands_.obstacle);
+      if (!why.empty()) {
+        leave_out(one.text, why);
+      } else if (!only_shows(one)) {
+        to_.leave_out_with_others(commands_.place, one.text,
+                                  commands_.obstacle.empty()
+                                      ? "it belongs to what cannot be taken over"
+                                      : std::string_view(commands_.obstacle));
+      }
     }
   }
 

@@ -17,8 +17,9 @@ namespace mlenv {
 /// What the commands of one build leave for those after them.
 struct CommandsMemory {
   std::vector<Clone> clones{};
-  std::vector<std::string> homes{};  ///< folders of users that are not made
-  bool builds_wheel = false;         ///< a wheel of the project is made in it
+  std::vector<std::string> homes{};   ///< folders of users that are not made
+  bool builds_wheel = false;          ///< a wheel of the project is made in it
+  std::vector<std::string> wheels{};  ///< addresses that were downloaded
 };
 
 struct BuildCommands {
@@ -33,6 +34,8 @@ struct BuildCommands {
   bool bash = false;                 ///< `SHELL` says that bash reads them
   std::set<std::string> unset{};     ///< arguments that have no value unless a build gives one
   FindPaths paths{};
+  bool all_here = false;  ///< a file that lies not here is nowhere: `[ -f packages.txt ]` is false
+  bool script = false;    ///< they are of a script that a command names
 };
 
 void convert_commands(const BuildCommands& commands, const FindFile& file, Conversion& to);

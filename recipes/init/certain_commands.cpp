@@ -164,6 +164,16 @@ class Unfolding {
       const std::string whole = with_shell_outputs(plain, known_, values_.paths);
       if (whole != plain) all = shell_commands(whole, known_);
     }
+    if (is_ordinary_pipe(all)) {
+      ShellCommand pipe;
+      pipe.text = plain;
+      pipe.words = all.front().words;
+      for (const ShellCommand& one : all) {
+        if (fetches(program_words(one))) pipe.words = one.words;
+      }
+      pipe.inside = std::move(all);
+      return add(std::move(pipe));
+    }
     for (ShellCommand& one : all) {
       const bool leaves_loop = one.words.size() == 1 && !items_.empty() &&
                                (one.words.front() == "break" || one.words.front() == "continue");

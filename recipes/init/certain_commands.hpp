@@ -26,7 +26,7 @@ struct ScriptValues {
   DockerVariables known{};
   std::set<std::string> empty{};  ///< arguments without a value
   FindPaths paths{};
-  std::function<bool(const std::string&)> is_file{};
+  IsFile is_file{};
   /// Whether what it does has a key in the recipe: then a loop is taken apart.
   std::function<bool(const ShellCommand&)> installs{};
 };

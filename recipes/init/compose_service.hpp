@@ -11,4 +11,10 @@ namespace mlenv {
 void convert_compose_service(const SourcePlace& place, const fs::path& file,
                              const std::string& service, bool first, Conversion& to);
 
+/// Whether YAML is of Compose.
+bool is_compose_text(const std::string& text);
+/// A file of Compose by itself: the first of its services that is built, else the first. The others
+/// are told.
+void convert_compose(const ConversionSource& source, Conversion& to);
+
 }  // namespace mlenv

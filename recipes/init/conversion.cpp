@@ -14,6 +14,7 @@
 #include "recipes/init/conda_names.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/init/named_requirement.hpp"
+#include "recipes/init/step_words.hpp"
 #include "recipes/marker.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
@@ -68,6 +69,12 @@ constexpr std::string_view kCondaOwn =
     "libraries and tools of conda's: they are not asked of PyPI, where another project may be "
     "called so";
 
+constexpr std::string_view kCpuBuilds =
+    "builds named `+cpu` come from an index of their own: name it in `sources`, and write `cuda: "
+    "cpu`";
+constexpr std::string_view kReleaseBuilds =
+    "builds named so come from an index of their own; `cuda` asks for the release instead";
+
 constexpr std::string_view kNoExtra = "packages of extras, which nothing asks for";
 
 bool speaks_of_system(std::string_view marker) {
@@ -75,6 +82,18 @@ bool speaks_of_system(std::string_view marker) {
                                                       "sys.platform", "os.name"};
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view one) { return says(marker, one); });
+}
+
+/// `==2.0.1` where `>=1.8` comes later: pip keeps what is there.
+bool stays_installed(const Requirement& there, const Requirement& asked) {
+  if (!there.specifier.starts_with("==") ||
+      there.specifier.find_first_of(",*") != std::string::npos || !asked.address.empty() ||
+      asked.specifier.empty()) {
+    return false;
+  }
+  std::string_view version = std::string_view(there.specifier).substr(2);
+  while (version.starts_with('=') || version.starts_with(' ')) version.remove_prefix(1);
+  return version_satisfies(version, asked.specifier);
 }
 
 /// By its address.
@@ -126,8 +145,11 @@ void Conversion::check_count(std::size_t count, std::string_view what, std::size
 }
 
 void Conversion::leave_out(const SourcePlace& place, std::string_view text, std::string_view why) {
+  // Nobody has to do anything about these.
+  if (why.starts_with("not needed")) return leave_out_with_others(place, text, why);
+  if (!told_.insert(fmt::format("{}:{}:{}:{}", place.file, place.line, text, why)).second) return;
   check_count(draft.left_out.size() + 1, "lines that a recipe cannot say");
-  draft.left_out.push_back({place, shown_text(text), shown_text(why)});
+  draft.left_out.push_back({place, shown_text(text), shown_sentence(why)});
 }
 
 void Conversion::leave_out_with_others(const SourcePlace& place, std::string_view text,
@@ -135,16 +157,18 @@ void Conversion::leave_out_with_others(const SourcePlace& place, std::string_vie
   const std::string shown = shown_text(text);
   for (LeftOut& one : together_) {
     if (one.why != why || one.place.file != place.file) continue;
+    if (!told_.insert(fmt::format("{}:{}:{}", place.file, shown, why)).second) return;
     one.text += ", " + shown;
     check_count(one.text.size() / 4, "packages that a recipe cannot say");
     return;
   }
+  told_.insert(fmt::format("{}:{}:{}", place.file, shown, why));
   together_.push_back({place, shown, std::string(why)});
 }
 
 void Conversion::note(const SourcePlace& place, std::string_view text, std::string_view why) {
   check_count(draft.notes.size() + 1, "lines to look at");
-  draft.notes.push_back({place, shown_text(text), shown_text(why)});
+  draft.notes.push_back({place, shown_text(text), shown_sentence(why)});
 }
 
 void Conversion::package_item(const Requirement& requirement) {
@@ -159,7 +183,8 @@ void Conversion::package_item(const Requirement& requirement) {
         one->normalised_name() != requirement.normalised_name()) {
       continue;
     }
-    const bool newer = !requirement.specifier.empty() || !requirement.address.empty();
+    const bool newer = (!requirement.specifier.empty() || !requirement.address.empty()) &&
+                       !stays_installed(*one, requirement);
     Requirement both = newer ? requirement : *one;
     for (const std::string& extra : newer ? one->extras : requirement.extras) {
       const auto& has = both.extras;
@@ -179,14 +204,10 @@ void Conversion::local_version(const SourcePlace& place, Requirement& requiremen
       std::min(requirement.specifier.find(',', plus), requirement.specifier.size());
   const std::string local = requirement.specifier.substr(plus + 1, end - plus - 1);
   const std::string release = release_of_tag(local);
-  if (local == "cpu") {
-    leave_out(place, requirement.str(),
-              "builds named `+cpu` come from an index of their own: name it in "
-              "`sources`, and write `cuda: cpu`");
-  } else if (!release.empty()) {
-    leave_out(place, requirement.str(),
-              "builds named so come from an index of their own; `cuda` asks for "
-              "the release instead");
+  if (local == "cpu" || !release.empty()) {
+    local_builds_.push_back({place, requirement.str(), requirement.normalised_name(),
+                             local == "cpu" ? kCpuBuilds : kReleaseBuilds});
+    check_count(local_builds_.size(), "packages");
   } else {
     leave_out_with_others(place, requirement.str(),
                           "what stands behind the `+` names a build of somebody's own, which the "
@@ -201,7 +222,8 @@ bool Conversion::replaces_framework(const Requirement& requirement) const {
   const auto read = parse_requirement(draft.framework);
   const auto* one = std::get_if<Requirement>(&read);
   return later_wins_ && one != nullptr && !requirement.specifier.empty() &&
-         one->normalised_name() == requirement.normalised_name();
+         one->normalised_name() == requirement.normalised_name() &&
+         !stays_installed(*one, requirement);
 }
 
 bool Conversion::framework_package(const SourcePlace& place, Requirement requirement) {
@@ -233,8 +255,9 @@ bool Conversion::same_framework_again(const SourcePlace& place, const Framework&
   const auto* known = std::get_if<Requirement>(&read);
   if (known == nullptr || known->name != requirement.name) return false;
   if (framework.cuda.empty() && !cuda.empty()) cuda_release(place, cuda);
-  const bool says_nothing_else =
-      requirement.specifier == known->specifier || requirement.specifier.empty();
+  const bool says_nothing_else = requirement.specifier == known->specifier ||
+                                 requirement.specifier.empty() ||
+                                 (later_wins_ && stays_installed(*known, requirement));
   if (says_nothing_else && requirement.extras.empty()) return true;
   requirement.name = framework.package == "pytorch" ? "torch" : framework.package;
   package_item(requirement);
@@ -325,36 +348,14 @@ void Conversion::env(const SourcePlace& place, std::string_view name, std::strin
   check_count(draft.env.size(), "variables", kMostVariables);
 }
 
-/// Steps start in `workdir`; where they come from, each started in a folder of its own.
-void Conversion::finish_steps() {
-  const bool known = !draft.workdir.empty() || is_package_base(draft.base) || draft.base.empty();
-  const std::string start = draft.workdir.empty() ? "/workspace" : draft.workdir;
-  for (Step& one : steps_) {
-    std::string& command = one.step.command;
-    if (one.folder == "/" && known && start != "/") {
-      command.insert(0, "cd /\n");
-    } else if (one.folder.size() > 1 && one.folder != start) {
-      const bool made = (start + '/').starts_with(one.folder + '/');
-      const std::string folder = shell_quoted(one.folder);
-      command.insert(0, made ? fmt::format("cd {}\n", folder)
-                             : fmt::format("mkdir -p {0} && cd {0}\n", folder));
-    }
-    draft.run.push_back(std::move(one.step));
+/// Where the recipe names the index of a build, nothing is lost.
+void Conversion::finish_local_builds() {
+  for (const LocalBuild& one : local_builds_) {
+    const bool indexed =
+        std::any_of(draft.index.begin(), draft.index.end(),
+                    [&](const DraftIndex& index) { return index.package == one.package; });
+    if (!indexed) leave_out(one.place, one.text, one.why);
   }
-  steps_.clear();
-}
-
-void Conversion::finish_headers() {
-  constexpr std::array<std::string_view, 5> kCCompilers = {"build-essential", "gcc", "g++", "clang",
-                                                           "cc"};
-  const auto found = std::find_if(
-      draft.system.begin(), draft.system.end(),
-      [&](const std::string& one) { return is_among(kCCompilers, parse_debian_wish(one).name); });
-  const bool headers = std::any_of(draft.system.begin(), draft.system.end(), [](const auto& one) {
-    return parse_debian_wish(one).name == "python3-dev";
-  });
-  if (!has_headers_ || headers || found == draft.system.end()) return;
-  draft.system.insert(found + 1, "python3-dev");
 }
 
 void Conversion::finish() {
@@ -363,11 +364,13 @@ void Conversion::finish() {
     python_version(place, python);
     note(place, "Python " + python, "a wheel that is named here is for this one alone");
   }
+  bring_programs();
   finish_steps();
   finish_headers();
+  finish_indexes();
+  finish_local_builds();
   std::move(together_.begin(), together_.end(), std::back_inserter(draft.left_out));
   together_.clear();
-  finish_indexes();
   finish_cuda();
   finish_python();
 }

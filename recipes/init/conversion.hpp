@@ -29,6 +29,8 @@ class Conversion {
   void leave_out_with_others(const SourcePlace& place, std::string_view text, std::string_view why);
   /// It is carried over, in a way that a person is to look at.
   void note(const SourcePlace& place, std::string_view text, std::string_view why);
+  /// Whether a file lies in the recipe's folder, or in that of the file that the person named.
+  bool holds(const fs::path& path) const;
   /// Throws `source-invalid` where the file that is converted is a link to what lies elsewhere.
   void check_source(const fs::path& path) const;
   /// Throws `too-large` where the source has more of one kind: each is looked for among the others,
@@ -113,9 +115,10 @@ class Conversion {
   void package_item(const Requirement& requirement);
   std::optional<std::string> name_for_requirements(const fs::path& real,
                                                    const std::string& text) const;
-  bool holds(const fs::path& real) const;
+  void bring_programs();
   void finish_steps();
   void finish_headers();
+  void finish_local_builds();
 
   struct Index {
     SourcePlace place;
@@ -138,6 +141,14 @@ class Conversion {
   bool later_wins_ = false;
   bool has_headers_ = false;
   std::vector<LeftOut> together_;  ///< texts of the same `why` are joined
+  std::set<std::string> told_;     ///< what is left out, each once
+  struct LocalBuild {
+    SourcePlace place;
+    std::string text;
+    std::string package;  ///< normalised
+    std::string_view why;
+  };
+  std::vector<LocalBuild> local_builds_;  ///< `torch==2.1+cpu`, until it is known where they are
 };
 
 /// `12.1` of `cu121`, `12.6` of `cu126`; empty for others.

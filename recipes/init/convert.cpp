@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/init/compose_service.hpp"
 #include "recipes/init/conda_packages.hpp"
 #include "recipes/init/convert_folder.hpp"
 #include "recipes/init/converters.hpp"
@@ -82,6 +83,8 @@ std::string_view format_name(SourceFormat format) {
     case SourceFormat::pylock:
     case SourceFormat::pixi:
       return "a Python project";
+    case SourceFormat::compose:
+      return "a file of Docker Compose";
     case SourceFormat::devcontainer:
       return "a development container";
     case SourceFormat::notebook:
@@ -162,6 +165,8 @@ void convert_source(SourceFormat format, const ConversionSource& source, Convers
       return name_requirements(source, to);
     case SourceFormat::pixi:
       return convert_pixi(source, to);
+    case SourceFormat::compose:
+      return convert_compose(source, to);
     case SourceFormat::devcontainer:
       return convert_devcontainer(source, to);
     case SourceFormat::notebook:
@@ -169,7 +174,7 @@ void convert_source(SourceFormat format, const ConversionSource& source, Convers
     case SourceFormat::beside:
       return;
     case SourceFormat::space:
-      if (is_space_readme(source.text)) return;
+      if (is_space_readme(source.text)) return convert_space(source, to);
       throw not_readable(source.path, "tells of no Space that Python runs")
           .hint("name the file that lists what the project needs, or the project's folder");
   }
@@ -212,7 +217,7 @@ Draft convert(const fs::path& path, const fs::path& folder) {
   const fs::path file = project ? source_in(path).lexically_normal() : path;
   const std::string name = file.filename().string();
   const bool beside = project && (name == "apt.txt" || name == "postBuild");
-  const std::optional<SourceFormat> format = beside ? SourceFormat::beside : format_of(file);
+  std::optional<SourceFormat> format = beside ? SourceFormat::beside : format_of(file);
   if (!format) {
     throw usage_error("unknown-format", "`{}` has the name of no format that mlenv converts",
                       path.string())
@@ -222,7 +227,15 @@ Draft convert(const fs::path& path, const fs::path& folder) {
             "`*.txt`, a virtual environment, or a project's folder");
   }
   Conversion conversion{folder, file};
-  const ConversionSource source = read_source(file, conversion);
+  ConversionSource source = read_source(file, conversion);
+  const fs::path dockerfile = file.parent_path() / "Dockerfile";
+  if (*format == SourceFormat::space && is_docker_space(source.text) &&
+      fs::is_regular_file(dockerfile, unknown)) {
+    source = read_source(dockerfile, conversion);
+    format = SourceFormat::dockerfile;
+  }
+  if (*format == SourceFormat::conda && is_compose_text(source.text))
+    format = SourceFormat::compose;
   conversion.draft.source = source.shown;
   convert_source(*format, source, conversion);
   if (project || *format == SourceFormat::space) convert_beside(file, conversion);

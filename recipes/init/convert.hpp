@@ -21,6 +21,7 @@ enum class SourceFormat {
   pylock,
   pixi,
   devcontainer,
+  compose,  ///< YAML with `services`
   notebook,
   space,  ///< the README.md of a Hugging Face Space
   beside  ///< what convert_beside reads is all there is
@@ -31,7 +32,8 @@ std::string_view format_name(SourceFormat format);
 
 /// By its name, as the tools themselves know it: `Dockerfile`, `*.dockerfile`, `Containerfile`,
 /// `cog.yaml`, `pyproject.toml`, `setup.py`, `setup.cfg`, `Pipfile`, locks of uv, Poetry and PDM,
-/// `pixi.toml`, `devcontainer.json`, `*.ipynb`, `README.md` (a Space's), other YAML (conda),
+/// `pixi.toml`, `devcontainer.json`, `*.ipynb`, `README.md` (a Space's), other YAML (conda; Docker
+/// Compose, by what stands in it),
 /// `*.txt` and `*.in` (requirements). nullopt for others.
 std::optional<SourceFormat> format_of(const fs::path& path);
 

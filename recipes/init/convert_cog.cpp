@@ -47,7 +47,7 @@ class Cog {
           yaml_.leave_out(*one, one->text, "not needed: mlenv does that itself");
           continue;
         }
-        to_.python_package(yaml_.place(*one), one->text);
+        package(*one);
       }
     }
     if (const YamlNode* list = YamlSource::find(build, "system_packages")) {
@@ -61,6 +61,17 @@ class Cog {
                            {"python_version", "python_requirements", "python_packages",
                             "system_packages", "run", "cuda", "gpu"},
                            "build.");
+  }
+
+  /// `torch==1.12.1 --extra-index-url=https://…`: a line of pip's.
+  void package(const YamlNode& one) {
+    if (!says(one.text, " -")) return to_.python_package(yaml_.place(one), one.text);
+    InstallCommand command{yaml_.place(one), {"pip", "install"}, one.text};
+    for (const std::string_view word : split(one.text, ' ')) {
+      if (!word.empty()) command.words.emplace_back(word);
+    }
+    convert_install(
+        command, [](std::string_view) { return std::nullopt; }, to_);
   }
 
   void cuda(const YamlNode& build) {

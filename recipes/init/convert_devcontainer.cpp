@@ -79,7 +79,8 @@ class Devcontainer {
   /// False for another key.
   bool of_container(const std::string& key, const nlohmann::json& value) {
     if (key == "name" && value.is_string()) {
-      to_.draft.name = image_name_from(value.get<std::string>());
+      const std::string name = value.get<std::string>();
+      if (!is_of_template(name)) to_.draft.name = image_name_from(name);
     } else if (key == "containerEnv" || key == "remoteEnv") {
       environment(value);
     } else if (key == "features" && value.is_object()) {
@@ -93,6 +94,15 @@ class Devcontainer {
       return false;
     }
     return true;
+  }
+
+  /// The names that the specification's templates give: they say nothing of the project.
+  static bool is_of_template(std::string_view name) {
+    constexpr std::array<std::string_view, 8> kBegins = {
+        "Python 3",    "Ubuntu",          "Debian",   "Anaconda (",
+        "Miniconda (", "Existing Docker", "Default ", "C++"};
+    return std::any_of(kBegins.begin(), kBegins.end(),
+                       [&](std::string_view one) { return name.starts_with(one); });
   }
 
   /// Where commands start; it is read last, for a Dockerfile's WORKDIR counts less.
@@ -167,24 +177,31 @@ class Devcontainer {
     return {};
   }
 
+  /// `git, curl less`
+  void listed_packages(std::string list) {
+    std::replace(list.begin(), list.end(), ',', ' ');
+    for (const std::string_view one : split(list, ' ')) {
+      if (!one.empty()) to_.system_package(place_, one);
+    }
+  }
+
   void features(const nlohmann::json& all) {
     for (const auto& [key, value] : all.items()) {
       const std::string name = key.substr(0, key.rfind(':'));
       const std::string version = json_text(value, "version");
-      if (name.ends_with("/python") && !version.empty() && is_digit(version.front())) {
-        to_.python_version(place_, version);
+      const bool versioned = !version.empty() && is_digit(version.front());
+      if (name.ends_with("/python")) {
+        // `none`: tools alone, for an editor.
+        to_.draft.wants_python = to_.draft.wants_python || version != "none";
+        if (versioned) to_.python_version(place_, version);
       } else if (const std::string_view debian = debian_of(name); !debian.empty()) {
         for (const std::string_view one : split(debian, ' ')) to_.system_package(place_, one);
       } else if (name.ends_with("/apt-packages") || name.ends_with("/apt-get-packages")) {
-        std::string list = json_text(value, "packages");
-        std::replace(list.begin(), list.end(), ',', ' ');
-        for (const std::string_view one : split(list, ' ')) {
-          if (!one.empty()) to_.system_package(place_, one);
-        }
-      } else if (name.ends_with("/python") && version == "none") {
-        continue;  // tools alone, for an editor
+        listed_packages(json_text(value, "packages"));
+      } else if (name.ends_with("/poetry") || name.ends_with("/uv") || name.ends_with("/pdm")) {
+        to_.leave_out(place_, key, "not needed: mlenv does without it");
       } else if (name.ends_with("/nvidia-cuda")) {
-        if (!version.empty() && is_digit(version.front())) to_.cuda_release(place_, version);
+        if (versioned) to_.cuda_release(place_, version);
       } else {
         to_.leave_out_with_others(
             place_, key, "features: what they install can stand in `system` and `packages`");
@@ -214,6 +231,7 @@ class Devcontainer {
     };
     to_.set_later_wins();
     BuildCommands commands{place_, text, {}, {}, {}, {}, {}};
+    commands.all_here = true;
     commands.obstacle = "it runs in the container with the project mounted: `mlenv run` starts it";
     convert_commands(commands, find, to_);
   }

@@ -29,6 +29,7 @@ class DockerConversion {
       : source_(source),
         to_(to),
         args_(build.args),
+        build_(build),
         target_(to_lower(build.target)),
         context_(build.context.empty()
                      ? guessed_docker_context(source.text, source.path.parent_path(), to.folder())
@@ -158,8 +159,9 @@ class DockerConversion {
     std::swap(files_, mine);
     const std::string workdir = std::exchange(workdir_, "/");
     const DockerVariables variables = variables_;
+    const DockerVariables arguments = std::exchange(arguments_, {});
+    const std::set<std::string> unset = std::exchange(unset_, {});
     const bool other = std::exchange(other_, true);
-    arguments_.clear();
     for (const std::size_t i : stages_.chain_of(from)) {
       for (const DockerInstruction& one : stages_.all[i].instructions) {
         const bool wanted = installing_.contains(i) && !taken_.contains(i);
@@ -171,6 +173,8 @@ class DockerConversion {
     other_ = other;
     open_.erase(from);
     variables_ = variables;
+    arguments_ = arguments;
+    unset_ = unset;
     workdir_ = workdir;
     std::swap(files_, mine);
     return other_stages_.emplace(from, std::move(mine)).first->second;
@@ -207,7 +211,11 @@ class DockerConversion {
       return;
     }
     const std::string_view why = why_no_key(one.keyword);
-    if (!why.empty()) leave_out(one, why);
+    if (one.keyword == "LABEL" || one.keyword == "MAINTAINER") {
+      to_.leave_out_with_others(place(one), one.keyword + ' ' + one.text, why);
+    } else if (!why.empty()) {
+      leave_out(one, why);
+    }
   }
 
   void copy(const DockerInstruction& one) {
@@ -305,7 +313,13 @@ class DockerConversion {
   }
 
   void finish() {
-    std::vector<std::string> words;
+    files_.tell_unplaced();
+    std::vector<std::string> words = build_.entrypoint;
+    if (!words.empty()) {
+      entrypoint_ = {};
+      command_ = {};
+    }
+    if (!build_.command.empty()) command_ = {};
     if (!entrypoint_.keyword.empty()) words = words_of(entrypoint_);
     // A shell's ENTRYPOINT takes no arguments.
     const bool takes = entrypoint_.keyword.empty() || exec_form(entrypoint_.text).has_value();
@@ -314,6 +328,7 @@ class DockerConversion {
     } else if (!command_.keyword.empty()) {
       leave_out(command_, "the shell's ENTRYPOINT takes no arguments");
     }
+    words.insert(words.end(), build_.command.begin(), build_.command.end());
     const bool clean = std::none_of(words.begin(), words.end(), [](const std::string& word) {
       return has_control(word, "\t\n");
     });
@@ -327,7 +342,8 @@ class DockerConversion {
   const ConversionSource& source_;
   Conversion& to_;
   const DockerVariables& args_;  ///< given from outside
-  std::string target_;           ///< lower case; empty: the last stage
+  const DockerBuild& build_;
+  std::string target_;  ///< lower case; empty: the last stage
   fs::path context_;
   CopiedFiles files_;
   DockerStages stages_;

@@ -141,6 +141,7 @@ void binder_beside(const fs::path& folder, Conversion& to) {
     return std::nullopt;
   };
   BuildCommands commands{{source.shown, 1}, source.text, {}, {}, {}, {}, {}};
+  commands.all_here = true;
   commands.obstacle =
       "Binder's build ends with postBuild, in the project's folder: write it as a step of `run` if "
       "the image needs it";
@@ -161,6 +162,19 @@ void debian_packages(const fs::path& path, Conversion& to) {
 }  // namespace
 
 bool is_space_readme(const std::string& text) { return !space_of(text).sdk.empty(); }
+
+bool is_docker_space(const std::string& text) {
+  const YamlDocument read = parse_yaml(front_matter(text));
+  return read.complete && read.root.kind == YamlKind::map &&
+         member_text(read.root, "sdk") == "docker";
+}
+
+void convert_space(const ConversionSource& readme, Conversion& to) {
+  const fs::path list = readme.path.parent_path() / "requirements.txt";
+  if (!is_file_in(list.parent_path(), "requirements.txt")) return;
+  const ConversionSource source = read_source(list, to);
+  to.requirements(list, source.shown, source.text);
+}
 
 namespace {
 

@@ -11,6 +11,11 @@ namespace mlenv {
 /// Whether a README.md's first lines are those of a Hugging Face Space that Python runs.
 bool is_space_readme(const std::string& text);
 
+/// The same of one that a Dockerfile makes.
+bool is_docker_space(const std::string& text);
+/// What a Space's requirements.txt lists, beside its README.md.
+void convert_space(const ConversionSource& readme, Conversion& to);
+
 /// Of a folder, its `.binder` or `binder`, or its `.devcontainer`; nullopt: none describes one.
 std::optional<fs::path> richest_source(const fs::path& folder);
 

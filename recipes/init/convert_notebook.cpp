@@ -15,10 +15,15 @@
 #include "recipes/module_distributions.hpp"
 #include "recipes/notebook_cells.hpp"
 #include "recipes/python_library.hpp"
+#include "recipes/requirement_name.hpp"
+#include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
+
+constexpr std::string_view kOfCells =
+    "commands of cells, by their cells' numbers: they run with the notebook";
 
 class Notebook {
  public:
@@ -42,7 +47,8 @@ class Notebook {
     const auto info = metadata.find("language_info");
     if (info == metadata.end() || !info->is_object()) return;
     const std::string version = json_text(*info, "version");
-    if (!version.empty()) to_.python_version({source_.shown, 0}, version);
+    // The kernel's that wrote it last: its third number is nobody's wish.
+    if (!version.empty()) to_.python_version({source_.shown, 0}, version_prefix(version, 2));
   }
 
   void code(int cell, const std::string& text) {
@@ -53,7 +59,7 @@ class Notebook {
       if (!command.empty()) {  // goes on
         command += ' ';
       } else if (line.starts_with('!') || line.starts_with('%')) {
-        line.remove_prefix(line.starts_with("%%") ? line.size() : 1);
+        line = without_mark(line);
       } else {
         module(line);
         assignment(line);
@@ -65,6 +71,16 @@ class Notebook {
       if (!goes_on) run(cell, std::exchange(command, {}));
     }
     if (!command.empty()) run(cell, command);
+  }
+
+  /// `pip install x` of `!pip install x`, `%pip install x`, `%shell pip install x`.
+  static std::string_view without_mark(std::string_view line) {
+    if (line.starts_with("%%")) return {};
+    line.remove_prefix(line.starts_with("!!") ? 2 : 1);
+    for (const std::string_view magic : {"shell ", "system ", "sx ", "sc "}) {
+      if (line.starts_with(magic)) line = trim(line.substr(magic.size()));
+    }
+    return line;
   }
 
   /// `%%bash`, `%%sh`: the cell is a shell's.
@@ -87,12 +103,14 @@ class Notebook {
     constexpr std::array<std::string_view, 12> kInstalls = {
         "pip",   "pip3", "apt",    "apt-get", "sudo",   "conda",
         "mamba", "uv",   "python", "python3", "poetry", "micromamba"};
+    constexpr std::array<std::string_view, 22> kOfTheSession = {
+        "matplotlib",  "load_ext", "reload_ext", "time",     "autoreload", "timeit",
+        "config",      "autosave", "cd",         "ls",       "pwd",        "echo",
+        "cat",         "head",     "who",        "whos",     "capture",    "pylab",
+        "tensorboard", "reset",    "nvidia-smi", "precision"};
     if (!is_among(kInstalls, first)) {
-      if (first != "matplotlib" && first != "load_ext" && first != "time" &&
-          first != "autoreload" && first != "timeit" && first != "config") {
-        to_.leave_out_with_others(
-            {source_.shown, cell}, line,
-            "commands of cells, by their cells' numbers: they run with the notebook");
+      if (!is_among(kOfTheSession, first)) {
+        to_.leave_out_with_others({source_.shown, cell}, line, kOfCells);
       }
       return;
     }
@@ -108,7 +126,7 @@ class Notebook {
       return std::nullopt;
     };
     BuildCommands commands{{source_.shown, cell}, std::move(text), known_, {}, {}, {}, {}};
-    commands.obstacle = "a command of a cell, which runs with the notebook";
+    commands.obstacle = kOfCells;
     commands.memory = &memory_;
     convert_commands(commands, find, to_);
   }
@@ -188,6 +206,7 @@ class Notebook {
     for (const std::string& module : modules_) {
       if (module == "google") continue;  // many packages share it
       std::string_view name = distribution_of_module(module);
+      if (!name.empty()) known_distributions_.insert(std::string(name));
       if (name.empty()) name = module;
       std::error_code unknown;
       const fs::path here = source_.path.parent_path() / module;
@@ -197,6 +216,7 @@ class Notebook {
       wanted.emplace_back(name);
     }
     if (wanted.empty()) return;
+    if (installs_nothing()) take_known(wanted);
     for (const std::string& one : wanted) {
       if (const std::string address = repository_of_package(one); !address.empty()) {
         to_.leave_out({source_.shown, 0}, one, fmt::format(kOfRepository, one, address));
@@ -208,12 +228,40 @@ class Notebook {
     }
   }
 
-  bool has(std::string_view name) const { return to_.has_package(normalise_wheel_name(name)); }
+  bool installs_nothing() const {
+    const Draft& draft = to_.draft;
+    return draft.packages.size() == 1 && draft.framework.empty() && draft.requirements.empty();
+  }
+
+  /// Its imports are then all that says what it needs.
+  void take_known(std::vector<std::string>& wanted) {
+    std::vector<std::string> taken;
+    std::erase_if(wanted, [&](const std::string& one) {
+      if (!known_distributions_.contains(one)) return false;
+      to_.python_package({source_.shown, 0}, one);
+      taken.push_back(one);
+      return true;
+    });
+    if (taken.empty()) return;
+    to_.note({source_.shown, 0}, join(taken, ", "),
+             "no cell installs anything: what is imported is taken, in any version");
+  }
+
+  /// `pyannote` comes with `pyannote.audio`, `IPython` with the kernel.
+  bool has(std::string_view name) const {
+    const std::string normal = normalise_wheel_name(name);
+    if (normal == "ipython" || to_.has_package(normal)) return true;
+    const std::vector<std::string>& all = to_.draft.packages;
+    return std::any_of(all.begin(), all.end(), [&](const std::string& one) {
+      return name_of_requirement(one).starts_with(normal + '-');
+    });
+  }
 
   const ConversionSource& source_;
   Conversion& to_;
   std::set<std::string> modules_;
-  DockerVariables known_;  ///< texts that cells give names
+  std::set<std::string> known_distributions_;  ///< of modules
+  DockerVariables known_;                      ///< texts that cells give names
   CommandsMemory memory_;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "recipes/init/conversion.hpp"
+#include "recipes/init/shell_values.hpp"
 
 namespace mlenv {
 
@@ -42,6 +43,8 @@ struct DockerBuild {
   fs::path context{};                         ///< empty: the Dockerfile's folder
   std::map<std::string, std::string> args{};  ///< in place of what ARG says
   std::string target{};                       ///< the stage that is wanted; empty: the last one
+  std::vector<std::string> entrypoint{};      ///< in place of ENTRYPOINT and CMD
+  std::vector<std::string> command{};         ///< in place of CMD
 };
 void convert_dockerfile(const ConversionSource& source, Conversion& to,
                         const DockerBuild& build = {});
@@ -81,6 +84,7 @@ struct InstallCommand {
   std::span<const Clone> clones{};  ///< made before it
   bool foreign = false;             ///< another maker's archive was added before it
   bool builds_wheel = false;        ///< the build makes a wheel of the project
+  FindPaths paths{};                ///< of files that were copied into the image
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
 /// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.

@@ -6,6 +6,9 @@
 
 #include <fmt/core.h>
 
+#include "recipes/init/build_commands.hpp"
+#include "recipes/init/docker_words.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/text.hpp"
 
@@ -99,7 +102,7 @@ void CopiedFiles::copy(const SourcePlace& place, const DockerInstruction& instru
   for (const std::string& source : words) {
     const std::string text = fmt::format("{} {} {}", instruction.keyword, source, target);
     if (source.find("://") != std::string::npos || source.starts_with("git@")) {
-      to_->leave_out(place, text, "it is downloaded: fetch it once, and name the file in `files`");
+      download(place, source, target, workdir, text);
     } else if (instruction.keyword == "ADD" && is_archive(source)) {
       to_->leave_out(place, text, "ADD unpacks it: unpack it here, and name the folder in `files`");
     } else if (source.find_first_of("*?[") != std::string::npos) {
@@ -108,6 +111,32 @@ void CopiedFiles::copy(const SourcePlace& place, const DockerInstruction& instru
       one(place, source, where, into);
     }
   }
+}
+
+/// `ADD https://h.example/tool /usr/bin/tool`: a step fetches it.
+void CopiedFiles::download(const SourcePlace& place, const std::string& source,
+                           const std::string& target, const std::string& workdir,
+                           const std::string& text) {
+  if (only_find_) return;
+  if (brings_tool(source) || brings_tool(target)) {
+    return to_->leave_out(place, text, "not needed: mlenv does without it");
+  }
+  const std::string name = source.substr(source.rfind('/') + 1);
+  const std::string where = place_in_image(
+      target.ends_with('/') || target == "." ? target + '/' + name : target, workdir);
+  const bool file = source.starts_with("http") && !source.ends_with(".git") && !name.empty() &&
+                    name.find_first_of("?#") == std::string::npos &&
+                    without_logins(source) == source;
+  if (!file || has_control(source) || !is_clean_absolute_path(where)) {
+    return to_->leave_out(place, text,
+                          "it is downloaded: fetch it once, and name the file in `files`");
+  }
+  to_->add_step({workdir,
+                 {fmt::format("mkdir -p {}\ncurl -fsSL -o {} {}",
+                              shell_quoted(fs::path(where).parent_path().string()),
+                              shell_quoted(where), shell_quoted(source)),
+                  true,
+                  {}}});
 }
 
 /// `*.py` of one folder: each file by its name.
@@ -152,7 +181,10 @@ void CopiedFiles::one(const SourcePlace& place, const std::string& source,
   const std::string mine =
       clean == "." && !prefix_.empty() ? prefix_.substr(0, prefix_.size() - 1) : prefix_ + clean;
   const std::string reserved = reserved_place(target);
-  if (!reserved.empty()) return to_->leave_out(place, text, "nothing can be copied to " + reserved);
+  if (!reserved.empty()) {
+    unplaced_.push_back({place, text, "nothing can be copied to " + reserved, here});
+    return;
+  }
   if (clean.starts_with("..") || !reachable_) {
     return to_->leave_out(place, text, "`files` takes what lies in the recipe's own folder");
   }
@@ -196,11 +228,21 @@ std::optional<fs::path> CopiedFiles::find(std::string_view name, const std::stri
       if (inside.empty() || *inside.begin() == "..") continue;
       found /= inside;
     }
-    if (fs::is_regular_file(found, unknown)) return found.lexically_normal();
+    if (fs::is_regular_file(found, unknown)) {
+      read_.insert(here);
+      return found.lexically_normal();
+    }
   }
   const fs::path beside = context_ / fs::path(name).filename();
   if (fs::is_regular_file(beside, unknown)) return beside.lexically_normal();
   return std::nullopt;
+}
+
+void CopiedFiles::tell_unplaced() {
+  for (const Unplaced& one : unplaced_) {
+    if (!read_.contains(one.here)) to_->leave_out(one.place, one.text, one.why);
+  }
+  unplaced_.clear();
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 // COPY and ADD of a Dockerfile as `files` of a recipe.
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,9 +31,20 @@ class CopiedFiles {
   /// The names in the image of copied files that a pattern means, sorted; relative ones for such a
   /// pattern.
   std::vector<std::string> matching(std::string_view pattern, const std::string& workdir) const;
+  /// At the end: files for places that `files` cannot name, unless a command read them.
+  void tell_unplaced();
 
  private:
+  struct Unplaced {
+    SourcePlace place;
+    std::string text;
+    std::string why;
+    fs::path here;
+  };
+
   bool flags(const SourcePlace& place, const DockerInstruction& instruction);
+  void download(const SourcePlace& place, const std::string& source, const std::string& target,
+                const std::string& workdir, const std::string& text);
   void pattern(const SourcePlace& place, const std::string& source, const std::string& where,
                bool into, const std::string& text);
   void forget_covered(const std::string& folder, const std::string& target);
@@ -45,6 +57,8 @@ class CopiedFiles {
   bool reachable_ = false;  ///< whether `files` of the recipe can name them at all
   Conversion* to_;
   std::vector<std::pair<std::string, fs::path>> copied_;  ///< path in the image, path here
+  std::vector<Unplaced> unplaced_;
+  mutable std::set<fs::path> read_;  ///< sources of copies that a command asked for
 };
 
 }  // namespace mlenv

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "recipes/init/docker_words.hpp"
+#include "recipes/init/host_choice.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -15,6 +16,36 @@ constexpr std::array<std::string_view, 3> kDefaultIndexVariables = {"PIP_INDEX_U
 constexpr std::array<std::string_view, 3> kExtraIndexVariables = {"PIP_EXTRA_INDEX_URL",
                                                                   "UV_EXTRA_INDEX_URL", "UV_INDEX"};
 
+/// `PYTHONPATH=/app:$PYTHONPATH`, where nothing gave it a value before: the empty one, as in
+/// Docker. No empty part stays, which would mean the folder that a program starts in.
+void drop_itself(DockerVariable& variable) {
+  if (variable.complete || variable.name == "PATH") return;
+  std::string value = variable.value;
+  const std::string& name = variable.name;
+  bool some = false;
+  for (const std::string& itself :
+       {fmt::format("${{{0}:+:${{{0}}}}}", name), fmt::format("${{{0}:+:${0}}}", name),
+        fmt::format("${{{}}}", name), fmt::format("${}", name)}) {
+    for (std::size_t at = value.find(itself); at != std::string::npos; at = value.find(itself)) {
+      const std::size_t end = at + itself.size();
+      const bool longer = itself.back() != '}' && end < value.size() &&
+                          (is_alphanumeric(value[end]) || value[end] == '_');
+      if (longer) break;
+      value.erase(at, itself.size());
+      some = true;
+    }
+  }
+  std::vector<std::string> parts;
+  for (const std::string_view part : split(value, ':')) {
+    if (!part.empty()) parts.emplace_back(part);
+  }
+  bool complete = true;
+  expand_variables(value, {}, complete);
+  if (!some || !complete || parts.empty()) return;
+  variable.value = join(parts, ":");
+  variable.complete = variable.continues = true;
+}
+
 }  // namespace
 
 std::vector<DockerVariable> docker_env(const DockerInstruction& one, const DockerVariables& known) {
@@ -24,8 +55,10 @@ std::vector<DockerVariable> docker_env(const DockerInstruction& one, const Docke
   const std::string_view first = text.substr(0, blank);
   if (first.find('=') == std::string_view::npos) {  // the old form
     if (blank == std::string_view::npos) return {{"", "", true, "it has no value"}};
-    std::string value = expand_variables(trim(text.substr(blank)), known, complete);
-    return {{std::string(first), std::move(value), complete}};
+    std::string value = docker_value(trim(text.substr(blank)), known, complete);
+    DockerVariable variable{std::string(first), std::move(value), complete};
+    drop_itself(variable);
+    return {variable};
   }
   std::vector<DockerVariable> all;
   for (const std::string& word : docker_words(text, known, complete)) {
@@ -38,7 +71,10 @@ std::vector<DockerVariable> docker_env(const DockerInstruction& one, const Docke
     expand_variables(word, {}, whole);
     all.push_back({word.substr(0, equal), word.substr(equal + 1), whole});
   }
-  for (DockerVariable& each : all) each.complete = each.complete || complete;
+  for (DockerVariable& each : all) {
+    each.complete = each.complete || complete;
+    drop_itself(each);
+  }
   return all;
 }
 
@@ -54,7 +90,7 @@ std::string_view platform_argument(std::string_view name) {
 }
 
 bool convert_variable(const SourcePlace& place, const DockerVariable& variable, Conversion& to) {
-  const auto& [name, value, complete, mistake] = variable;
+  const auto& [name, value, complete, mistake, continues] = variable;
   const std::string shown = fmt::format("{}={}", name, value);
   if (name == "PATH") {
     if (!is_environment_path(value)) {
@@ -62,8 +98,11 @@ bool convert_variable(const SourcePlace& place, const DockerVariable& variable, 
     }
     return false;
   }
-  if (!complete) {
-    to.leave_out(place, shown, kUnknownVariable);
+  const bool known_base = to.draft.base.empty() || is_package_base(to.draft.base);
+  if (!complete || (continues && !known_base)) {
+    to.leave_out(place, shown,
+                 complete ? "it adds to what the base image says: write all of it in `env`"
+                          : kUnknownVariable);
     return false;
   }
   if (is_among(kDefaultIndexVariables, name)) {

@@ -15,8 +15,9 @@ inline constexpr std::string_view kUnknownVariable =
 struct DockerVariable {
   std::string name;
   std::string value;
-  bool complete = true;   ///< false: a variable in it has no known value
-  std::string mistake{};  ///< why it is none; empty: it is one
+  bool complete = true;    ///< false: a variable in it has no known value
+  std::string mistake{};   ///< why it is none; empty: it is one
+  bool continues = false;  ///< it names itself, which had no value: the base image may give one
 };
 
 /// `ENV A=b C="d $A"`, or the old form `ENV A b`.

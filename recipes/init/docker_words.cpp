@@ -62,9 +62,9 @@ std::vector<std::string> own_command(std::vector<std::string> words) {
 }
 
 bool is_environment_path(std::string_view path) {
-  constexpr std::array<std::string_view, 11> kPlaces = {
-      "VIRTUAL_ENV", "venv",     "site-packages", "dist-packages", "/.local",    "conda",
-      "wheel",       "/install", "/usr/local",    "/deps",         "/opt/python"};
+  constexpr std::array<std::string_view, 12> kPlaces = {
+      "VIRTUAL_ENV", "venv",  "site-packages", "dist-packages", "/.local", "conda",
+      "micromamba",  "wheel", "/install",      "/usr/local",    "/deps",   "/opt/python"};
   return says_one_of(path, kPlaces);
 }
 
@@ -77,11 +77,11 @@ bool is_manager_variable(std::string_view name) {
 }
 
 bool brings_tool(std::string_view command) {
-  constexpr std::array<std::string_view, 11> kToolInstallers = {
+  constexpr std::array<std::string_view, 12> kToolInstallers = {
       "astral.sh/uv",  "uv-installer",    "install.python-poetry",
       "get-poetry.py", "pdm-project.org", "get-pip",
       "iniconda",      "iniforge",        "ambaforge",
-      "anaconda.sh",   "micro.mamba"};
+      "anaconda.sh",   "Anaconda3-20",    "micro.mamba"};
   // `/miniconda3/bin/conda env create` is none.
   const std::string_view first = command.substr(0, command.find_first_of(" \t"));
   const std::string_view program = first.substr(first.rfind('/') + 1);

@@ -172,10 +172,15 @@ std::optional<std::string> braced(std::string_view inner, const DockerVariables&
   if (rest.empty()) {
     return found == known.end() ? std::nullopt : std::optional<std::string>(found->second);
   }
-  const std::string word(rest.substr(1));
+  std::string_view word = rest.substr(1);
+  // `${X:-""}`
+  if (word.size() > 1 && word.front() == word.back() &&
+      (word.front() == '"' || word.front() == '\'')) {
+    word = word.substr(1, word.size() - 2);
+  }
   if (word.find('$') != std::string::npos) return std::nullopt;
-  if (rest.front() == '-') return set ? found->second : word;
-  if (rest.front() == '+') return set ? word : "";
+  if (rest.front() == '-') return set ? found->second : std::string(word);
+  if (rest.front() == '+') return set ? std::string(word) : "";
   return std::nullopt;
 }
 
@@ -246,8 +251,11 @@ std::string expand_variables(std::string_view text, const DockerVariables& known
   return out;
 }
 
-std::vector<std::string> docker_words(std::string_view text, const DockerVariables& known,
-                                      bool& complete) {
+namespace {
+
+/// With `one`, blanks end no word.
+std::vector<std::string> words_between(std::string_view text, const DockerVariables& known,
+                                       bool& complete, bool one) {
   std::vector<std::string> words;
   bool in_word = false;
   char quote = 0;
@@ -255,7 +263,7 @@ std::vector<std::string> docker_words(std::string_view text, const DockerVariabl
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     const bool blank = c == ' ' || c == '\t' || c == '\n';
-    if (quote == 0 && blank) {
+    if (quote == 0 && blank && !one) {
       in_word = false;
       continue;
     }
@@ -278,6 +286,18 @@ std::vector<std::string> docker_words(std::string_view text, const DockerVariabl
     }
   }
   return words;
+}
+
+}  // namespace
+
+std::vector<std::string> docker_words(std::string_view text, const DockerVariables& known,
+                                      bool& complete) {
+  return words_between(text, known, complete, false);
+}
+
+std::string docker_value(std::string_view text, const DockerVariables& known, bool& complete) {
+  const std::vector<std::string> words = words_between(text, known, complete, true);
+  return words.empty() ? std::string() : words.front();
 }
 
 }  // namespace mlenv

@@ -39,6 +39,8 @@ std::size_t variable_end(std::string_view text, std::size_t at);
 /// instructions other than RUN, CMD and ENTRYPOINT read them.
 std::vector<std::string> docker_words(std::string_view text, const DockerVariables& known,
                                       bool& complete);
+/// The same of one value, whose blanks stay: `ENV NAME "a b" c`.
+std::string docker_value(std::string_view text, const DockerVariables& known, bool& complete);
 /// With `$NAME`, `${NAME}`, `${NAME:-word}` and `${NAME:+word}` replaced. `complete` becomes false
 /// when a variable has no known value, which stays as it is written.
 std::string expand_variables(std::string_view text, const DockerVariables& known, bool& complete);

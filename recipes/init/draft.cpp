@@ -345,7 +345,9 @@ void write_rest(Writer& writer, const Draft& draft) {
 
 }  // namespace
 
-std::string shown_text(std::string_view text) {
+namespace {
+
+std::string shown_within(std::string_view text, std::size_t most) {
   std::string clean;
   for (const char c : text) {
     const bool control = has_control(std::string_view(&c, 1));
@@ -356,11 +358,16 @@ std::string shown_text(std::string_view text) {
     }
   }
   clean = printable(trim(without_logins(clean)));
-  if (clean.size() <= kShownBytes) return clean;
-  std::size_t cut = kShownBytes;
+  if (clean.size() <= most) return clean;
+  std::size_t cut = most;
   while ((static_cast<unsigned char>(clean[cut]) & 0xC0U) == 0x80) --cut;  // not within a character
   return clean.substr(0, cut) + "…";
 }
+
+}  // namespace
+
+std::string shown_text(std::string_view text) { return shown_within(text, kShownBytes); }
+std::string shown_sentence(std::string_view text) { return shown_within(text, 4 * kShownBytes); }
 
 std::string sentence(const LeftOut& left_out) {
   std::string place = left_out.place.file;

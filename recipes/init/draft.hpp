@@ -99,5 +99,7 @@ std::string render_draft(const Draft& draft, std::string_view file);
 /// One line of clean text: control characters and line ends become blanks, logins in URLs are taken
 /// out, what is longer than a screen's line or two is cut.
 std::string shown_text(std::string_view text);
+/// The same of a sentence about it, which may be longer.
+std::string shown_sentence(std::string_view text);
 
 }  // namespace mlenv

@@ -44,6 +44,8 @@ class Install {
       convert_pip_command(command_, words.subspan(3), file_, to_);
     } else if (program == "uv" && words.size() > 1 && words[1] == "pip") {
       convert_pip_command(command_, words.subspan(2), file_, to_);
+    } else if (program == "pipx") {
+      pipx(words);
     } else if (convert_project_command(command_, words, file_, to_)) {
       return true;
     } else if (only_tidies(words)) {
@@ -55,6 +57,16 @@ class Install {
   }
 
  private:
+  /// `pipx install poetry`: a tool in an environment of its own, which is the image's here.
+  void pipx(Words words) {
+    if (words.size() < 3 || words[1] != "install") return leave_out(kDone);
+    std::vector<std::string> plain = {"install"};
+    for (const std::string& word : words.subspan(2)) {
+      if (!word.starts_with('-')) plain.push_back(word);
+    }
+    convert_pip_command(command_, plain, file_, to_);
+  }
+
   static bool is_pip(std::string_view program) {
     return program == "pip" || program == "pip3" || program.starts_with("pip3.");
   }
@@ -84,8 +96,9 @@ class Install {
                                   says(words[1], "conda") || says(words[1], "profile"));
     }
     if (program != "rm") return false;
-    constexpr std::array<std::string_view, 5> kLeftovers = {
-        "/var/lib/apt/lists", "/var/cache/apt", "/var/cache/debconf", "/root/.cache", "/tmp/"};
+    constexpr std::array<std::string_view, 9> kLeftovers = {
+        "/var/lib/apt/lists", "/var/cache/", "/var/log/",    "/var/tmp/",     "/tmp/",
+        "/root/.cache",       "~/.cache",    "$HOME/.cache", "/usr/share/doc"};
     return std::all_of(words.begin() + 1, words.end(), [&](const std::string& word) {
       return word.starts_with('-') ||
              std::any_of(kLeftovers.begin(), kLeftovers.end(),

@@ -38,9 +38,10 @@ bool is_only_letters(std::string_view word) {
 
 /// `pip install --upgrade pip setuptools wheel`
 bool installs_only_tools(PipSpan words) {
-  constexpr std::array<std::string_view, 12> kTools = {
+  constexpr std::array<std::string_view, 13> kTools = {
       "pip",    "setuptools",           "wheel", "uv",         "poetry",    "pdm",
-      "pipenv", "poetry-plugin-export", "hatch", "virtualenv", "pip-tools", "poetry-core"};
+      "pipenv", "poetry-plugin-export", "hatch", "virtualenv", "pip-tools", "poetry-core",
+      "pipx"};
   bool some = false;
   for (const std::string& word : words) {
     if (word.starts_with('-')) continue;
@@ -252,11 +253,14 @@ class PipCommand {
         where.has_filename() ? where.filename().string() : where.parent_path().filename().string();
     for (const char* file : {"pyproject.toml", "setup.py", "setup.cfg"}) {
       const std::optional<fs::path> found = file_((fs::path(place) / file).string());
-      if (!found || found->parent_path().filename() != name) continue;
+      // In the image another file of that name may be found, beside the Dockerfile.
+      const bool copied = command_.paths && !command_.paths((where / file).string()).empty();
+      const bool image = !command_.folder.empty() && !copied;
+      if (!found || (image && found->parent_path().filename() != name)) continue;
       const std::optional<std::string> mine = name_from_recipe(to_, found->parent_path());
-      if (!mine || *mine == ".") return false;
-      to_.python_package(command_.place,
-                         "./" + *mine + (open == std::string::npos ? "" : word.substr(open)));
+      if (!mine || (*mine == "." && (image || place == "."))) return false;
+      to_.python_package(command_.place, (*mine == "." ? *mine : "./" + *mine) +
+                                             (open == std::string::npos ? "" : word.substr(open)));
       return true;
     }
     return false;

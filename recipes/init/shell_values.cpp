@@ -192,13 +192,11 @@ std::optional<std::string> output_of(const std::vector<std::string>& words, cons
   return std::nullopt;
 }
 
-std::optional<bool> two(const std::string& sign, const std::string& word,
-                        const std::function<bool(const std::string&)>& is_file) {
+std::optional<bool> two(const std::string& sign, const std::string& word, const IsFile& is_file) {
   if (sign == "!") return word.empty();
   if (sign == "-n") return !word.empty();
   if (sign == "-z") return word.empty();
-  // What is not here may be in the image all the same.
-  if ((sign == "-f" || sign == "-e") && is_file(word)) return true;
+  if (sign == "-f" || sign == "-e") return is_file(word);
   return std::nullopt;
 }
 
@@ -321,8 +319,7 @@ std::optional<std::vector<std::string>> words_of_test(std::vector<std::string> w
 
 }  // namespace
 
-std::optional<bool> shell_test(std::vector<std::string> words,
-                               const std::function<bool(const std::string&)>& is_file) {
+std::optional<bool> shell_test(std::vector<std::string> words, const IsFile& is_file) {
   if (words.empty()) return std::nullopt;
   if (words.size() == 1 && (words.front() == "true" || words.front() == ":")) return true;
   if (words.size() == 1 && words.front() == "false") return false;

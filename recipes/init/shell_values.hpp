@@ -15,6 +15,9 @@ namespace mlenv {
 /// names there.
 using FindPaths = std::function<std::vector<std::string>(std::string_view pattern)>;
 
+/// Whether a file is there when a command runs; nullopt: that is not known.
+using IsFile = std::function<std::optional<bool>(const std::string& name)>;
+
 /// What `${…}` stands for with an operator of the shell's; `inner` is what stands in the braces:
 /// `#X`, `X%%.*`, `X#v`, `X//./`, `X:-word`. nullopt: it is not known.
 std::optional<std::string> shell_parameter(std::string_view inner, const DockerVariables& known);
@@ -30,7 +33,6 @@ std::string with_shell_outputs(std::string_view text, const DockerVariables& kno
 
 /// How `[ … ]`, `[[ … ]]`, `test …`, `true` or `false` ends; nullopt: it is another command, or is
 /// not known.
-std::optional<bool> shell_test(std::vector<std::string> words,
-                               const std::function<bool(const std::string&)>& is_file);
+std::optional<bool> shell_test(std::vector<std::string> words, const IsFile& is_file);
 
 }  // namespace mlenv

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/run_prefix.hpp"
@@ -53,8 +54,9 @@ constexpr std::array<std::string_view, 13> kUserPrograms = {
     "chgrp",   "passwd",  "chpasswd", "userdel",  "fix-permissions", "chsh"};
 
 /// Where conda and its kin are, and what leads there.
-constexpr std::array<std::string_view, 6> kCondaPlaces = {
-    "/opt/conda", "/miniconda", "/anaconda", "source activate", "conda init", "conda activate"};
+constexpr std::array<std::string_view, 8> kCondaPlaces = {
+    "conda shell.", "mamba shell ",    "/opt/conda", "/miniconda",
+    "/anaconda",    "source activate", "conda init", "conda activate"};
 
 }  // namespace
 
@@ -132,7 +134,11 @@ bool only_shows(const ShellCommand& one) {
   if (!one.alone || !one.group.empty()) return false;
   // `A=$(b)` alone lasts no longer than its shell.
   if (program_words(one).empty()) return !one.words.empty();
-  return (one.simple && is_among(kShowing, one.words.front())) || one.words.front() == "export";
+  // `. $HOME/.local/bin/env`
+  const bool reads =
+      one.words.front() == "." || one.words.front() == "source" || one.words.front() == "cd";
+  return (one.simple && is_among(kShowing, one.words.front())) || one.words.front() == "export" ||
+         (reads && one.text.find('>') == std::string::npos);
 }
 
 std::string made_repeatable(std::string text, const std::vector<std::string>& words) {
@@ -164,8 +170,56 @@ std::string home_made_by(const std::vector<std::string>& words) {
   return !makes ? "" : home.empty() ? "/home/" + words.back() : home;
 }
 
+bool is_ordinary_pipe(const std::vector<ShellCommand>& all) {
+  constexpr std::array<std::string_view, 10> kReading = {"sh",  "bash", "zsh",     "sudo",  "tee",
+                                                         "gpg", "env",  "apt-key", "xargs", "R"};
+  return all.size() > 1 && std::all_of(all.begin(), all.end(), [&](const ShellCommand& one) {
+           const std::vector<std::string> words = program_words(one);
+           return !one.alone && one.group.empty() && !words.empty() &&
+                  !is_among(kReading, words.front()) && !words.front().starts_with("python") &&
+                  !installs_something(one) && !says(one.text, "/etc/apt");
+         });
+}
+
+std::vector<std::string> packages_of_step(std::string_view command) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kPrograms = {
+      {{"curl", "curl"},
+       {"wget", "wget"},
+       {"aria2c", "aria2"},
+       {"git", "git"},
+       {"git-lfs", "git-lfs"},
+       {"unzip", "unzip"},
+       {"make", "make"},
+       {"cmake", "cmake"},
+       {"jq", "jq"}}};
+  std::vector<std::string> packages;
+  std::vector<ShellCommand> all = shell_commands(command, {});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (const std::string group = all[i].group; !group.empty()) {
+      for (ShellCommand& each : shell_commands(group, {})) all.push_back(std::move(each));
+    }
+    const std::vector<std::string> words = program_words(all[i]);
+    if (words.size() > 2 && words[0] == "bash" && words[words.size() - 2] == "-c") {
+      for (ShellCommand& each : shell_commands(words.back(), {})) all.push_back(std::move(each));
+    }
+    for (const auto& [program, package] : kPrograms) {
+      if (!words.empty() && words.front() == program) packages.emplace_back(package);
+    }
+  }
+  return packages;
+}
+
+bool changes_archives(const ShellCommand& one, const std::vector<std::string>& words) {
+  if (words.empty() ||
+      (!says(one.text, "/etc/apt/sources.list") && !says(one.text, "/etc/apt/apt.conf"))) {
+    return false;
+  }
+  constexpr std::array<std::string_view, 5> kChanging = {"sed", "cp", "mv", "rm", "mkdir"};
+  return is_among(kChanging, words.front()) || says(one.text, "/etc/apt/apt.conf");
+}
+
 bool adds_archive(const ShellCommand& one, const std::vector<std::string>& words) {
-  if (words.empty()) return false;
+  if (words.empty() || changes_archives(one, words)) return false;
   constexpr std::array<std::string_view, 3> kPrograms = {"add-apt-repository", "apt-add-repository",
                                                          "apt-key"};
   if (is_among(kPrograms, words.front())) return true;

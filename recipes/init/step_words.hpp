@@ -42,4 +42,11 @@ bool adds_archive(const ShellCommand& one, const std::vector<std::string>& words
 /// distribution's, and, where the base is made `of_packages`, conda's place.
 bool is_of_another_python(const ShellCommand& one, bool of_packages);
 
+/// `sed -i s/…/mirror/ /etc/apt/sources.list`: settings of apt's in the image.
+bool changes_archives(const ShellCommand& one, const std::vector<std::string>& words);
+/// `curl … | tar xz -C /opt`: a step may hold it. What a shell or apt reads may do anything.
+bool is_ordinary_pipe(const std::vector<ShellCommand>& all);
+/// Debian's packages of the programs that a step starts and minimal images lack.
+std::vector<std::string> packages_of_step(std::string_view command);
+
 }  // namespace mlenv

@@ -19,7 +19,9 @@ ScriptValues script_values_of(DockerVariables known) {
   values.paths = [](std::string_view pattern) {
     return pattern == "*.txt" ? Strings{"a.txt", "b.txt"} : Strings{};
   };
-  values.is_file = [](const std::string& name) { return name == "here"; };
+  values.is_file = [](const std::string& name) {
+    return name == "here" ? std::optional(true) : std::nullopt;
+  };
   values.installs = installs_something;
   return values;
 }

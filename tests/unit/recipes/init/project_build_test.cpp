@@ -137,7 +137,8 @@ TEST_F(ProjectBuildTest, AStageWhoseEnvironmentIsCopiedIsInstalled) {
   ASSERT_EQ(draft.files.size(), 1U);
   EXPECT_EQ(draft.files[0].first, "app.py");
   EXPECT_EQ(draft.command, (Strings{"python", "app.py"}));
-  EXPECT_EQ(told(draft).back(), "COPY --from=build /app/out /srv/");
+  EXPECT_EQ(told(draft),
+            (Strings{"COPY --from=build /app/out /srv/", "python -m venv /opt/venv", "make"}));
 }
 
 TEST_F(ProjectBuildTest, StagesThatCopyFromThemselvesEnd) {
@@ -167,7 +168,7 @@ TEST_F(ProjectBuildTest, ToolsThatMlenvDoesWithoutAreNotInstalled) {
          "/tmp/miniconda.sh -b\nSHELL [\"/bin/bash\", \"-c\"]\nRUN source x && python -m "
          "nltk.downloader "
          "punkt\n");
-  EXPECT_EQ(draft.system, (Strings{"rustc", "cargo"}));
+  EXPECT_EQ(draft.system, (Strings{"rustc", "cargo", "make"}));
   EXPECT_EQ(steps(draft), (Strings{"cd /\nmake",
                                    "cd /\nbash -euo pipefail -c 'source x\npython -m "
                                    "nltk.downloader punkt'"}));

@@ -1,1 +1,1 @@
-poetry install
+poetry install --no-root

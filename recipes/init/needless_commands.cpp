@@ -1,0 +1,66 @@
+#include "recipes/init/needless_commands.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/files.hpp"
+#include "recipes/init/step_words.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kInPackages =
+    "packages of Python lie elsewhere here: a change to one can be a step of `run`";
+constexpr std::string_view kWheelBrought =
+    "not needed: what is installed is fetched, and kept in mlenv's cache";
+constexpr std::string_view kArchives =
+    "not needed: packages come from the archives that this machine uses, or `sources` names";
+constexpr std::string_view kOtherArchives = "archives can be named in `sources`, under `debian`";
+}  // namespace
+
+std::string_view why_needless(const ShellCommand& one, const std::vector<std::string>& bare) {
+  if (!one.alone || bare.empty()) return {};
+  if (changes_archives(one, bare)) return kArchives;
+  constexpr std::array<std::string_view, 3> kWriting = {"echo", "printf", "cat"};
+  if (is_among(kWriting, bare.front()) && says(one.text, "/etc/apt/sources.list")) {
+    return kOtherArchives;
+  }
+  constexpr std::array<std::string_view, 6> kChanging = {"cp", "mv", "rm", "ln", "sed", "chmod"};
+  const bool packages = says(one.text, "/site-packages/") || says(one.text, "/dist-packages/");
+  if (packages && is_among(kChanging, bare.front())) return kInPackages;
+  constexpr std::array<std::string_view, 3> kDownloaders = {"wget", "curl", "aria2c"};
+  if (is_among(kDownloaders, bare.front()) && says(one.text, ".whl")) return kWheelBrought;
+  return {};
+}
+
+std::vector<std::string> with_addresses(std::vector<std::string> words,
+                                        const std::vector<std::string>& wheels) {
+  for (std::string& word : words) {
+    if (!word.ends_with(".whl") || says(word, "://")) continue;
+    const std::string name = fs::path(word).filename().string();
+    for (const std::string& address : wheels) {
+      std::string file = address.substr(address.rfind('/') + 1);
+      for (std::size_t at = file.find("%2B"); at != std::string::npos; at = file.find("%2B")) {
+        file.replace(at, 3, "+");
+      }
+      if (file == name || (name == "*.whl" && wheels.size() == 1)) word = address;
+    }
+  }
+  return words;
+}
+
+std::string script_named_by(const ShellCommand& one) {
+  std::vector<std::string> words = program_words(one);
+  if (!one.alone || !one.simple || words.empty()) return {};
+  const bool shell = words.front() == "bash" || words.front() == "sh";
+  if (shell) {
+    std::erase_if(words, [](const std::string& word) { return word.starts_with('-'); });
+    if (words.size() != 2) return {};
+  } else if (words.size() != 1 || !one.words.back().ends_with(".sh")) {
+    return {};
+  }
+  return shell ? words.back() : one.words.back();
+}
+
+}  // namespace mlenv

@@ -1,0 +1,22 @@
+#pragma once
+// Commands of a build that no step is needed for, and files that commands name.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recipes/init/shell_words.hpp"
+
+namespace mlenv {
+
+/// Why no image needs what a command does; empty: one may. `bare` are its program's words.
+std::string_view why_needless(const ShellCommand& one, const std::vector<std::string>& bare);
+
+/// `wget https://h.example/a-1-py3-none-any.whl && pip install a-1-py3-none-any.whl`: words with
+/// the addresses of wheels that were fetched before, for what is installed is there.
+std::vector<std::string> with_addresses(std::vector<std::string> words,
+                                        const std::vector<std::string>& wheels);
+
+/// The script that `bash setup.sh`, `./setup.sh` starts, by its name in the image; empty: none.
+std::string script_named_by(const ShellCommand& one);
+
+}  // namespace mlenv
