@@ -82,7 +82,8 @@ bool is_of_conda_exports(std::string_view name) {
   return is_among(kNames, name);
 }
 
-void CondaPackages::package(const SourcePlace& place, const std::string& text) {
+void CondaPackages::package(const SourcePlace& place, const std::string& text,
+                            const std::optional<std::string>& on_pypi) {
   const CondaSpec spec = conda_spec(text);
   if (spec.name.empty()) return to_.leave_out(place, text, "it names no package");
   if (spec.build.starts_with("pypi")) {  // `conda list --export` has what pip installed, too
@@ -106,14 +107,22 @@ void CondaPackages::package(const SourcePlace& place, const std::string& text) {
     case CondaKind::r:
       return to_.leave_out_with_others(place, spec.name, kOfR);
     case CondaKind::unknown:
-      if (const std::string address = repository_of_package(spec.name); !address.empty()) {
-        return to_.leave_out(place, text, fmt::format(kOfRepository, spec.name, address));
-      }
-      return to_.leave_out_with_others(place, text, kNotInTable);
+      return unknown_package(place, text, spec, on_pypi);
     case CondaKind::library:
       break;
   }
   to_.leave_out_with_others(place, spec.name, kLibraryOfConda);
+}
+
+void CondaPackages::unknown_package(const SourcePlace& place, const std::string& text,
+                                    const CondaSpec& spec,
+                                    const std::optional<std::string>& on_pypi) {
+  if (const std::string address = repository_of_package(spec.name); !address.empty()) {
+    return to_.leave_out(place, text, fmt::format(kOfRepository, spec.name, address));
+  }
+  if (!on_pypi) return to_.leave_out_with_others(place, text, kNotInTable);
+  if (on_pypi->empty()) return to_.leave_out_with_others(place, spec.name, kLibraryOfConda);
+  python_package(place, text, spec, *on_pypi);
 }
 
 void CondaPackages::python(const SourcePlace& place, const std::string& text,
@@ -180,6 +189,10 @@ bool CondaPackages::is_of_cuda(const SourcePlace& place, const std::string& text
       to_.cuda_release(place, spec.channel.substr(label + kLabel.size()));
     } else if (spec.number().empty()) {
       to_.leave_out(place, text, "it names no release");
+    } else if (spec.version.starts_with('>') && spec.version.find(',') == std::string::npos) {
+      to_.leave_out(place, text,
+                    "any release from there on: without `cuda` it is the one that the framework's "
+                    "wheels bring");
     } else {
       to_.cuda_release(place, spec.number());
     }
@@ -205,7 +218,10 @@ void CondaPackages::python_package(const SourcePlace& place, const std::string& 
     to_.leave_out_with_others(
         place, spec.build.empty() ? shown : fmt::format("{}={}", shown, spec.build), kBuilds);
   }
-  const auto specifier = pep440_specifier(spec);
+  auto specifier = pep440_specifier(spec);
+  // OpenCV's wheels have a number more than its releases: 4.5.3.56.
+  const bool exact = specifier && specifier->starts_with("==") && !specifier->ends_with(".*");
+  if (exact && name.starts_with("opencv-")) *specifier += ".*";
   if (!specifier) to_.leave_out_with_others(place, text, kNoSuchVersion);
   const std::string extras =
       spec.extras.empty() || name.ends_with(']') ? "" : fmt::format("[{}]", spec.extras);

@@ -15,6 +15,7 @@ class Conda {
 
   void convert() {
     to_.python_has_headers();
+    to_.set_later_pins_win();
     const YamlNode& root = yaml_.root();
     if (is_of_mlflow(root)) return mlflow(root);
     if (convert_conda_lock(yaml_, to_)) return;

@@ -96,7 +96,8 @@ class Installer {
       read_requirement_files(parse_recipe(
           fmt::format("name: x\nbase: debian:bookworm\nrequirements: [{}]\n", as_json.dump()),
           recipe));
-    } catch (const Error&) {  // what it cannot read is told line by line
+    } catch (const Error& error) {  // what it cannot read is told line by line
+      if (found_.extension() == ".lock") not_taken(*name, error);
       return false;
     }
     // A layer without the project comes first, and the whole thing after it.
@@ -108,6 +109,16 @@ class Installer {
     }
     to_.draft.requirements.push_back(std::move(item));
     return true;
+  }
+
+  /// The versions that a lock holds are somebody's wish.
+  void not_taken(const std::string& name, const Error& error) {
+    const std::string why = error.frames().back();
+    const std::size_t end = why.find('\n');
+    to_.leave_out({name, 0}, name,
+                  fmt::format("`requirements` cannot name it ({}): the versions are those that "
+                              "pyproject.toml allows, not the lock's",
+                              why.substr(0, end)));
   }
 
   static void add_missing(std::vector<std::string>& names, const std::vector<std::string>& more) {

@@ -11,6 +11,7 @@
 #include "recipes/distribution.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheels.hpp"
+#include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -245,6 +246,24 @@ std::string other_python_hint(const Recipe& recipe, const std::vector<std::strin
                      name);
 }
 
+std::string date_hint(const Recipe& recipe, const std::string& name) {
+  constexpr std::size_t kEnough = 3;
+  std::size_t pinned = 0;
+  const auto is_pin_of_it = [&](const std::string& text) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    if (one == nullptr || !one->specifier.starts_with("==")) return false;
+    ++pinned;
+    return one->normalised_name() == name;
+  };
+  bool own = !recipe.steering.exclude_newer.empty();
+  for (const Placed& one : recipe.packages) own |= is_pin_of_it(one.text);
+  for (const ListedText& one : recipe.listed.requirements) own |= is_pin_of_it(one.text);
+  if (own || pinned < kEnough) return {};
+  return "where the recipe's exact versions are of another time, `exclude-newer: YYYY-MM-DD`, a day "
+         "of it, leaves out what came later";
+}
+
 std::string bases_with_python(const Recipe& recipe,
                               const std::function<bool(std::string_view minor)>& fits) {
   if (recipe.base_is_image) return {};
@@ -254,7 +273,10 @@ std::string bases_with_python(const Recipe& recipe,
     for (const SuitePython& known : one.pythons) {
       if (!fits(known.minor)) continue;
       (one.id == recipe.distribution ? own : others)
-          .push_back(fmt::format("`base: {}:{}` (Python {})", one.id, known.suite, known.minor));
+          .push_back(recipe.python
+                         ? fmt::format("`base: {}:{}` with `python: \"{}\"`", one.id, known.suite,
+                                       known.minor)
+                         : fmt::format("`base: {}:{}` (Python {})", one.id, known.suite, known.minor));
     }
   }
   // The newest of each.

@@ -282,9 +282,17 @@ class WheelResolver {
     } catch (const Error& error) {
       if (error.code() != "build-failed") throw;
       const std::vector<std::string> minors = older_pythons(source);
-      if (minors.empty()) throw;
-      throw with_older_pythons(error, source, minors);
+      if (!minors.empty()) throw with_older_pythons(error, source, minors);
+      const std::string date = date_hint(*request_.recipe, source.name);
+      if (date.empty()) throw;
+      throw with_hint(error, error.hint().empty() ? date : error.hint() + "; " + date);
     }
+  }
+
+  static Error with_hint(const Error& error, std::string hint) {
+    Error told{error.kind(), error.code(), error.frames().front()};
+    for (std::size_t i = 1; i < error.frames().size(); ++i) told.because(error.frames()[i]);
+    return std::move(told).hint(std::move(hint));
   }
 
   /// Those that it has wheels for, all older than the image's, the oldest first.
@@ -308,8 +316,7 @@ class WheelResolver {
 
   Error with_older_pythons(const Error& error, const SourceRelease& source,
                            const std::vector<std::string>& minors) const {
-    Error told{error.kind(), error.code(), error.frames().front()};
-    for (std::size_t i = 1; i < error.frames().size(); ++i) told.because(error.frames()[i]);
+    Error told = with_hint(error, {});
     told.because(fmt::format("`{}` {} is older than Python {}: its wheels are for Python {}",
                              source.name, source.version, version_prefix(request_.python, 2),
                              and_joined(minors)));
