@@ -309,7 +309,7 @@ void Conversion::choose_python() {
   if (python == kInOrder.front()) return;  // the machine's may do as well
   if (!python.empty()) {
     draft.python = python;
-    return note({draft.source, 0}, draft.framework,
+    return note({draft.source, 0}, draft.framework.empty() ? "torchvision" : draft.framework,
                 fmt::format("it has wheels for Python {}, and none for newer ones", python));
   }
   note_old_framework();

@@ -22,10 +22,34 @@ constexpr std::array<std::string_view, 6> kPythons = {"3.11", "3.13", "3.9", "3.
 constexpr std::string_view kNoSuchPython =
     "no release of Debian or Ubuntu that mlenv knows has such a Python: {}`sources: {{python: "
     "{{url: …, sha256: …}}}}` brings one along";
+constexpr std::array<int, 4> kPatches = {0, 1, 2, 3};
 /// From the oldest on: what came out for an older one is more likely to have wheels for these.
 constexpr std::array<std::string_view, 6> kNearOld = {"3.9", "3.8", "3.10", "3.11", "3.12", "3.13"};
 constexpr std::array<std::string_view, 6> kNearNew = {"3.13", "3.12", "3.11",
                                                       "3.10", "3.9",  "3.8"};
+
+/// PyTorch's releases (`2.4`) that those of torchvision came out with which are asked for (its
+/// README, "Installation"); empty: any will do.
+std::vector<std::string> torches_of_vision(const std::vector<std::string>& packages) {
+  constexpr int kOldestVision = 8;    // of 1.7
+  constexpr int kVisionOfTwo = 15; // of 2.0
+  constexpr int kNewestVision = 40;
+  std::vector<std::string> torches;
+  for (const std::string& text : packages) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    if (one == nullptr || one->specifier.empty() || one->normalised_name() != "torchvision") continue;
+    for (int minor = kOldestVision; minor <= kNewestVision; ++minor) {
+      const bool some = std::any_of(kPatches.begin(), kPatches.end(), [&](int patch) {
+        return version_satisfies(fmt::format("0.{}.{}", minor, patch), one->specifier);
+      });
+      if (!some) continue;
+      torches.push_back(minor < kVisionOfTwo ? fmt::format("1.{}", minor - 1)
+                                          : fmt::format("2.{}", minor - kVisionOfTwo));
+    }
+  }
+  return torches;
+}
 
 /// `7` of `3.7`; -1: not a Python 3.
 int minor_of(std::string_view release) {
@@ -127,25 +151,29 @@ void Conversion::fit_python_to_framework() {
   const std::string python = framework_python(others);
   if (python.empty()) return;
   draft.python = python;
-  note({draft.source, 0}, draft.framework,
+  note({draft.source, 0}, draft.framework.empty() ? "torchvision" : draft.framework,
        fmt::format("Python {}, since it has no wheels for {}", python, first));
 }
 
-/// The first of `pythons` that a pinned framework has wheels for; empty: none.
+/// The first of `pythons` that a pinned framework has wheels for, and torchvision that came out with
+/// it; empty: none.
 std::string Conversion::framework_python(std::span<const std::string_view> pythons) const {
   const auto read = parse_requirement(draft.framework);
   const auto* framework = std::get_if<Requirement>(&read);
-  for (const std::string_view python : pythons) {
-    if (framework == nullptr || framework->specifier.empty() ||
-        has_builds_for_python(framework->name, framework->specifier, python)) {
-      return std::string(python);
-    }
-  }
-  return {};
+  const bool pinned = framework != nullptr && !framework->specifier.empty();
+  const std::vector<std::string> torches = torches_of_vision(draft.packages);
+  const auto fits = [&](std::string_view python) {
+    if (pinned && !has_builds_for_python(framework->name, framework->specifier, python)) return false;
+    return torches.empty() || std::any_of(torches.begin(), torches.end(), [&](const auto& one) {
+             return has_builds_for_python("pytorch", "==" + one + ".*", python);
+           });
+  };
+  const auto found = std::find_if(pythons.begin(), pythons.end(), fits);
+  return found == pythons.end() ? std::string() : std::string(*found);
 }
 
 void Conversion::note_old_framework() {
-  note({draft.source, 0}, draft.framework,
+  note({draft.source, 0}, draft.framework.empty() ? "torchvision" : draft.framework,
        "its wheels are for Pythons older than those of Debian and Ubuntu that mlenv knows: "
        "`sources: "
        "{python: {url: …, sha256: …}}` brings one along, or a newer release has others");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <map>
 #include <set>
 
@@ -17,6 +18,7 @@
 #include "recipes/recipe.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/requirement_files.hpp"
+#include "recipes/resolve/versions.hpp"
 #include "recipes/steering.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
@@ -267,6 +269,27 @@ std::string pinned_marker(const TomlValue& package) {
   return text;
 }
 
+/// Packages that a lock has in several versions without a marker, as Poetry's did before it wrote
+/// these: `>=1.0,<=2.0` of each.
+std::map<std::string, std::string> packages_in_versions(const TomlValue& packages) {
+  std::map<std::string, std::vector<std::string>> all;
+  for (const TomlValue& package : packages.items) {
+    const TomlValue* extras = package.find("extras");  // of PDM: an entry beside the package's own
+    const bool plain = package.find("source") == nullptr && package.text_of("git").empty() &&
+                       pinned_marker(package).empty() && (extras == nullptr || extras->items.empty());
+    if (plain) all[normalise_wheel_name(package.text_of("name"))].push_back(package.text_of("version"));
+  }
+  std::map<std::string, std::string> several;
+  for (auto& [name, versions] : all) {
+    if (versions.size() < 2) continue;
+    std::sort(versions.begin(), versions.end(), [](const std::string& a, const std::string& b) {
+      return std::is_lt(compare_versions(a, b));
+    });
+    several[name] = fmt::format(">={},<={}", versions.front(), versions.back());
+  }
+  return several;
+}
+
 void python_of_lock(const ConversionSource& source, const TomlValue& root, Conversion& to) {
   const TomlValue* metadata = root.find("metadata");
   if (metadata == nullptr) return;
@@ -311,6 +334,8 @@ void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& ch
   if (packages == nullptr) {
     return to.leave_out({source.shown, 1}, source.shown, "it holds no `[[package]]`");
   }
+  const std::map<std::string, std::string> several = packages_in_versions(*packages);
+  std::set<std::string> told;
   for (const TomlValue& package : packages->items) {
     const TomlValue* name = package.find("name");
     const TomlValue* version = package.find("version");
@@ -323,6 +348,14 @@ void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& ch
     // PDM has a package with extras in an entry of its own, beside the package itself.
     const TomlValue* own = package.find("extras");
     if (own != nullptr && !own->items.empty()) continue;
+    if (const auto some = several.find(normalise_wheel_name(name->text)); some != several.end()) {
+      if (!told.insert(some->first).second) continue;
+      to.note(place, name->text + some->second,
+              "versions for different Pythons or machines: the lock does not say which is whose, "
+              "and what fits is taken");
+      to.python_package(place, name->text + some->second);
+      continue;
+    }
     const std::string address = pinned_address(package, source.path, to);
     to.python_package(place, name->text +
                                  (address.empty() ? "==" + version->text : " @ " + address) +

@@ -75,6 +75,20 @@ std::vector<std::string> quoted_words(const std::string& text) {
   return words;
 }
 
+/// Packages that the recipe asks for in one version.
+std::vector<std::string> exact_versions(const Recipe& recipe) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& text) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    const bool exact = one != nullptr && one->specifier.starts_with("==");
+    if (exact) names.push_back(one->normalised_name());
+  };
+  for (const Placed& one : recipe.packages) add(one.text);
+  for (const ListedText& one : recipe.listed.requirements) add(one.text);
+  return names;
+}
+
 struct Subject {
   const Recipe& recipe;
   std::string python;  ///< in full
@@ -248,20 +262,16 @@ std::string other_python_hint(const Recipe& recipe, const std::vector<std::strin
 
 std::string date_hint(const Recipe& recipe, const std::string& name) {
   constexpr std::size_t kEnough = 3;
-  std::size_t pinned = 0;
-  const auto is_pin_of_it = [&](const std::string& text) {
-    const auto read = parse_requirement(text);
-    const auto* one = std::get_if<Requirement>(&read);
-    if (one == nullptr || !one->specifier.starts_with("==")) return false;
-    ++pinned;
-    return one->normalised_name() == name;
-  };
-  bool own = !recipe.steering.exclude_newer.empty();
-  for (const Placed& one : recipe.packages) own |= is_pin_of_it(one.text);
-  for (const ListedText& one : recipe.listed.requirements) own |= is_pin_of_it(one.text);
-  if (own || pinned < kEnough) return {};
+  const std::vector<std::string> exact = exact_versions(recipe);
+  const bool own = std::find(exact.begin(), exact.end(), name) != exact.end();
+  if (own || exact.size() < kEnough || !recipe.steering.exclude_newer.empty()) return {};
   return "where the recipe's exact versions are of another time, `exclude-newer: YYYY-MM-DD`, a day "
          "of it, leaves out what came later";
+}
+
+bool asks_for_exact_version(const Recipe& recipe, const std::string& name) {
+  const std::vector<std::string> exact = exact_versions(recipe);
+  return std::find(exact.begin(), exact.end(), name) != exact.end();
 }
 
 std::string bases_with_python(const Recipe& recipe,

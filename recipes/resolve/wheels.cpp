@@ -283,10 +283,24 @@ class WheelResolver {
       if (error.code() != "build-failed") throw;
       const std::vector<std::string> minors = older_pythons(source);
       if (!minors.empty()) throw with_older_pythons(error, source, minors);
-      const std::string date = date_hint(*request_.recipe, source.name);
-      if (date.empty()) throw;
-      throw with_hint(error, error.hint().empty() ? date : error.hint() + "; " + date);
+      std::vector<std::string> hints = {held_back_hint(source), error.hint(),
+                                        date_hint(*request_.recipe, source.name)};
+      std::erase(hints, "");
+      if (hints == std::vector{error.hint()} || hints.empty()) throw;
+      throw with_hint(error, join(hints, "; "));
     }
+  }
+
+  /// Of a release that is not the newest, though nobody asked for one: the resolution went back
+  /// until nothing spoke against it.
+  std::string held_back_hint(const SourceRelease& source) const {
+    if (asks_for_exact_version(*request_.recipe, source.name)) return {};
+    const std::string newest = newest_release(source.name);
+    if (newest.empty() || newest == source.version) return {};
+    return fmt::format(
+        "something keeps `{0}` from being newer than {1}: `constraints: [\"{0}>={2}\"]` has mlenv "
+        "say what",
+        source.name, source.version, newest);
   }
 
   static Error with_hint(const Error& error, std::string hint) {
