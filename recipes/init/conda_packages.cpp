@@ -62,6 +62,11 @@ std::string cuda_of_dgl(const CondaSpec& spec) {
   return digits.substr(0, digits.size() - 1) + '.' + digits.back();
 }
 
+/// `ffmpeg=6.1.1` of the address of its file.
+std::string shown_spec(const std::string& text, const CondaSpec& spec) {
+  return says(text, "://") ? fmt::format("{}={}", spec.name, spec.number()) : text;
+}
+
 }  // namespace
 
 bool names_conda_folder(std::string_view value) {
@@ -82,9 +87,10 @@ bool is_of_conda_exports(std::string_view name) {
   return is_among(kNames, name);
 }
 
-void CondaPackages::package(const SourcePlace& place, const std::string& text,
+void CondaPackages::package(const SourcePlace& place, const std::string& whole,
                             const std::optional<std::string>& on_pypi) {
-  const CondaSpec spec = conda_spec(text);
+  const CondaSpec spec = conda_spec(whole);
+  const std::string text = shown_spec(whole, spec);
   if (spec.name.empty()) return to_.leave_out(place, text, "it names no package");
   if (spec.build.starts_with("pypi")) {  // `conda list --export` has what pip installed, too
     return to_.python_package(place, spec.name + "==" + spec.number());

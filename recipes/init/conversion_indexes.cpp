@@ -70,7 +70,7 @@ bool is_page_of(std::string_view url, std::string_view package) {
   if (is_among(kOfGeometric, package)) return has("pyg") || has("geometric");
   constexpr std::size_t kShortest = 3;
   const std::string_view first = package.substr(0, package.find('-'));
-  return first.size() >= kShortest && first != "torch" && has(first);
+  return first.size() >= kShortest && first != "torch" && first != "pytorch" && has(first);
 }
 
 }  // namespace

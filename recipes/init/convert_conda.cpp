@@ -42,7 +42,9 @@ class Conda {
                       "packages are Python's (from its index) and Debian's here");
     }
     // `prefix` is where the environment was on the machine that exported it.
-    yaml_.leave_out_others(root, {"name", "dependencies", "variables", "channels", "prefix"});
+    // `platforms` and `category` are for conda-lock.
+    yaml_.leave_out_others(root, {"name", "dependencies", "variables", "channels", "prefix",
+                                  "platforms", "category"});
   }
 
  private:

@@ -2,6 +2,7 @@
 // "Settings").
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -24,6 +25,7 @@ class UvTable {
   UvTable(const ConversionSource& source, Conversion& to) : source_(source), to_(to) {}
 
   void convert(const TomlValue& uv) {
+    if (const TomlValue* sources = uv.table("sources")) name_sources(*sources);
     DraftChoice& choice = to_.draft.choice;
     for (const auto& [key, value] : uv.members) {
       if (key == "override-dependencies") {
@@ -82,6 +84,10 @@ class UvTable {
       to_.draft.choice.exclude_newer = value.text;
       return;
     }
+    if (key == "exclude-newer") {
+      return left(value, key,
+                  "`exclude-newer` of the recipe is a day, as in `2024-06-30`, or a moment in UTC");
+    }
     if (key == "dependency-metadata") return metadata(value);
     if (key == "config-settings") return config_settings({}, value);
     if (key == "config-settings-package") return config_settings_of_packages(value);
@@ -93,11 +99,20 @@ class UvTable {
     left(value, key, "a setting of uv's: no key of the recipe stands for it");
   }
 
+  /// Indexes that packages are sent to.
+  void name_sources(const TomlValue& sources) {
+    for (const auto& [package, value] : sources.members) {
+      sources_.insert(value.text_of("index"));
+      for (const TomlValue& one : value.items) sources_.insert(one.text_of("index"));
+    }
+    sources_.erase("");
+  }
+
   /// The default one is the recipe's; those that packages name are read with these.
   void indexes(const TomlValue& list) {
     for (const TomlValue& one : list.items) {
       const std::string url = one.text_of("url");
-      if (url.empty() || one.is_set("explicit")) continue;
+      if (url.empty() || one.is_set("explicit") || sources_.contains(one.text_of("name"))) continue;
       to_.python_index(place(one), url, one.is_set("default"));
     }
   }
@@ -214,6 +229,7 @@ class UvTable {
 
   const ConversionSource& source_;
   Conversion& to_;
+  std::set<std::string> sources_;
 };
 
 }  // namespace

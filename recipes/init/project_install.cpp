@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/init/poetry_markers.hpp"
 #include "recipes/init/poetry_versions.hpp"
 #include "recipes/project_name.hpp"
 #include "recipes/project_path.hpp"
@@ -115,12 +116,12 @@ class Installer {
 
   /// The versions that a lock holds are somebody's wish.
   void not_taken(const std::string& name, const Error& error) {
-    const std::string why = error.frames().back();
-    const std::size_t end = why.find('\n');
+    const std::string& whole = error.frames().back();
+    const std::string why = whole.substr(0, whole.find('\n'));
+    const std::size_t place = why.find(": ");
     to_.leave_out({name, 0}, name,
-                  fmt::format("`requirements` cannot name it ({}): the versions are those that "
-                              "pyproject.toml allows, not the lock's",
-                              why.substr(0, end)));
+                  fmt::format("its versions do not count, but those that pyproject.toml allows: {}",
+                              why.substr(place == std::string::npos ? 0 : place + 2)));
   }
 
   static void add_missing(std::vector<std::string>& names, const std::vector<std::string>& more) {
@@ -269,6 +270,16 @@ std::string pinned_marker(const TomlValue& package) {
   return text;
 }
 
+/// What a poetry.lock without markers says elsewhere of when its packages are wanted.
+std::map<std::string, std::string> conditions_of_lock(const ConversionSource& source,
+                                                      const TomlValue& root) {
+  const fs::path pyproject = source.path.parent_path() / "pyproject.toml";
+  if (source.path.filename() != "poetry.lock" || !is_there(pyproject)) return {};
+  return markers_of_poetry_lock(
+      root, parse_toml({pyproject, read_small_file(pyproject, size_limit::kPyproject),
+                        "source-invalid", {}}));
+}
+
 /// Packages that a lock has in several versions without a marker, as Poetry's did before it wrote
 /// these: `>=1.0,<=2.0` of each.
 std::map<std::string, std::string> packages_in_versions(const TomlValue& packages) {
@@ -334,6 +345,7 @@ void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& ch
   if (packages == nullptr) {
     return to.leave_out({source.shown, 1}, source.shown, "it holds no `[[package]]`");
   }
+  const std::map<std::string, std::string> markers = conditions_of_lock(source, root);
   const std::map<std::string, std::string> several = packages_in_versions(*packages);
   std::set<std::string> told;
   for (const TomlValue& package : packages->items) {
@@ -357,9 +369,11 @@ void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& ch
       continue;
     }
     const std::string address = pinned_address(package, source.path, to);
-    to.python_package(place, name->text +
-                                 (address.empty() ? "==" + version->text : " @ " + address) +
-                                 pinned_marker(package));
+    std::string marker = pinned_marker(package);
+    const auto condition = markers.find(normalise_wheel_name(name->text));
+    if (marker.empty() && condition != markers.end()) marker = " ; " + condition->second;
+    to.python_package(
+        place, name->text + (address.empty() ? "==" + version->text : " @ " + address) + marker);
   }
   python_of_lock(source, root, to);
 }

@@ -98,7 +98,7 @@ TEST_F(ConvertSettingsTest, ALockThatCannotBeNamedIsTold) {
   const Draft draft = of("uv.lock",
                          "version = 1\nrequires-python = \">=3.10\"\nconflicts = [[{ package = "
                          "\"x\", extra = \"a\" }, { package = \"x\", extra = \"b\" }]]\n");
-  EXPECT_TRUE(tells(draft, "uv.lock: `uv.lock`: `requirements` cannot name it"));
+  EXPECT_TRUE(tells(draft, "uv.lock: `uv.lock`: its versions do not count"));
   EXPECT_EQ(draft.packages.front(), "six");
 }
 
