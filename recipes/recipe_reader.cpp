@@ -12,12 +12,12 @@ namespace mlenv {
 namespace {
 
 constexpr std::array<std::string_view, 31> kRecipeKeys = {
-    "name",       "base",    "python",        "framework", "cuda",
-    "packages",   "system",  "env",           "workdir",   "command",
-    "bytecode",   "sources", "driver",        "gpus",      "requirements",
-    "files",      "run",     "libraries",     "data",      "platforms",
-    "overrides",  "exclude", "constraints",   "no-binary", "only-binary",
-    "prerelease", "index",   "prefer-binary", "build",     "dependency-metadata",
+    "name",         "base",    "python",        "framework", "cuda",
+    "packages",     "system",  "env",           "workdir",   "command",
+    "bytecode",     "sources", "driver",        "gpus",      "requirements",
+    "files",        "run",     "libraries",     "data",      "platforms",
+    "overrides",    "exclude", "constraints",   "no-binary", "only-binary",
+    "prerelease",   "index",   "prefer-binary", "build",     "dependency-metadata",
     "exclude-newer"};
 
 /// `3.11`: two numbers and a dot.

@@ -142,9 +142,10 @@ void RecipeReader::exclude_newer(const YamlNode& node) {
   if (!text) return;
   recipe_.steering.exclude_newer = text->text;
   if (is_upload_date(text->text)) return;
-  values_.mistake(node, fmt::format("`{}` is neither a day, as in `2024-06-30`, nor a moment, as in "
-                                    "`2024-06-30T12:00:00Z`",
-                                    text->text));
+  values_.mistake(node,
+                  fmt::format("`{}` is neither a day, as in `2024-06-30`, nor a moment, as in "
+                              "`2024-06-30T12:00:00Z`",
+                              text->text));
 }
 
 void RecipeReader::package_indexes(const YamlNode& node) {

@@ -69,7 +69,8 @@ constexpr std::string_view kCondaOwn =
     "called so";
 
 constexpr std::string_view kGitProtocol =
-    "`git://` is not encrypted, and most hosts serve it no more: the same address by https is taken";
+    "`git://` is not encrypted, and most hosts serve it no more: the same address by https is "
+    "taken";
 
 constexpr std::string_view kNoExtra = "packages of extras, which nothing asks for";
 

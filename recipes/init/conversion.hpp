@@ -158,8 +158,8 @@ class Conversion {
     std::string release;  ///< `3.7`
   };
   std::optional<NoSuchPython> no_such_python_;
-  std::string python_range_;             ///< that `draft.python` was chosen of
-  std::vector<fs::path> projects_;       ///< folders that a named file of requirements installs
+  std::string python_range_;        ///< that `draft.python` was chosen of
+  std::vector<fs::path> projects_;  ///< folders that a named file of requirements installs
   std::map<std::string, SourcePlace> of_wheels_;  ///< Pythons that wheels by address are for
   bool later_wins_ = false;
   bool later_pins_win_ = false;

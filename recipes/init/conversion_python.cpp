@@ -25,34 +25,34 @@ constexpr std::string_view kNoSuchPython =
 constexpr std::array<int, 4> kPatches = {0, 1, 2, 3};
 /// From the oldest on: what came out for an older one is more likely to have wheels for these.
 constexpr std::array<std::string_view, 6> kNearOld = {"3.9", "3.8", "3.10", "3.11", "3.12", "3.13"};
-constexpr std::array<std::string_view, 6> kNearNew = {"3.13", "3.12", "3.11",
-                                                      "3.10", "3.9",  "3.8"};
+constexpr std::array<std::string_view, 6> kNearNew = {"3.13", "3.12", "3.11", "3.10", "3.9", "3.8"};
 
 /// PyTorch's releases (`2.4`) that those of torchvision came out with which are asked for (its
 /// README, "Installation"); empty: any will do.
 std::vector<std::string> torches_of_vision(const std::vector<std::string>& packages) {
-  constexpr int kOldestVision = 8;    // of 1.7
-  constexpr int kVisionOfTwo = 15; // of 2.0
+  constexpr int kOldestVision = 8;  // of 1.7
+  constexpr int kVisionOfTwo = 15;  // of 2.0
   constexpr int kNewestVision = 40;
   std::vector<std::string> torches;
   for (const std::string& text : packages) {
     const auto read = parse_requirement(text);
     const auto* one = std::get_if<Requirement>(&read);
-    if (one == nullptr || one->specifier.empty() || one->normalised_name() != "torchvision") continue;
+    if (one == nullptr || one->specifier.empty() || one->normalised_name() != "torchvision")
+      continue;
     for (int minor = kOldestVision; minor <= kNewestVision; ++minor) {
       const bool some = std::any_of(kPatches.begin(), kPatches.end(), [&](int patch) {
         return version_satisfies(fmt::format("0.{}.{}", minor, patch), one->specifier);
       });
       if (!some) continue;
       torches.push_back(minor < kVisionOfTwo ? fmt::format("1.{}", minor - 1)
-                                          : fmt::format("2.{}", minor - kVisionOfTwo));
+                                             : fmt::format("2.{}", minor - kVisionOfTwo));
     }
   }
   return torches;
 }
 
 /// `7` of `3.7`; -1: not a Python 3.
-int minor_of(std::string_view release) {
+int minor_number(std::string_view release) {
   constexpr std::string_view kThree = "3.";
   if (!release.starts_with(kThree)) return -1;
   const std::string_view digits = release.substr(kThree.size());
@@ -127,7 +127,8 @@ void Conversion::python_of_projects() {
   }
   for (const fs::path& folder : folders) {
     std::error_code unknown;
-    if (!fs::is_directory(folder, unknown) || !holds(fs::weakly_canonical(folder, unknown))) continue;
+    if (!fs::is_directory(folder, unknown) || !holds(fs::weakly_canonical(folder, unknown)))
+      continue;
     std::optional<std::string> range;
     try {
       range = project_python(folder);
@@ -155,15 +156,16 @@ void Conversion::fit_python_to_framework() {
        fmt::format("Python {}, since it has no wheels for {}", python, first));
 }
 
-/// The first of `pythons` that a pinned framework has wheels for, and torchvision that came out with
-/// it; empty: none.
+/// The first of `pythons` that a pinned framework has wheels for, and torchvision that came out
+/// with it; empty: none.
 std::string Conversion::framework_python(std::span<const std::string_view> pythons) const {
   const auto read = parse_requirement(draft.framework);
   const auto* framework = std::get_if<Requirement>(&read);
   const bool pinned = framework != nullptr && !framework->specifier.empty();
   const std::vector<std::string> torches = torches_of_vision(draft.packages);
   const auto fits = [&](std::string_view python) {
-    if (pinned && !has_builds_for_python(framework->name, framework->specifier, python)) return false;
+    if (pinned && !has_builds_for_python(framework->name, framework->specifier, python))
+      return false;
     return torches.empty() || std::any_of(torches.begin(), torches.end(), [&](const auto& one) {
              return has_builds_for_python("pytorch", "==" + one + ".*", python);
            });
@@ -185,7 +187,7 @@ void Conversion::choose_nearest_python() {
   if (!no_such_python_) return;
   const NoSuchPython wanted = *std::exchange(no_such_python_, std::nullopt);
   std::string nearest;
-  if (const int minor = minor_of(wanted.release);
+  if (const int minor = minor_number(wanted.release);
       minor >= 0 && draft.python.empty() && draft.base.empty()) {
     const std::span<const std::string_view> pythons = minor < 8 ? kNearOld : kNearNew;
     nearest = framework_python(pythons);

@@ -43,8 +43,8 @@ class Conda {
     }
     // `prefix` is where the environment was on the machine that exported it.
     // `platforms` and `category` are for conda-lock.
-    yaml_.leave_out_others(root, {"name", "dependencies", "variables", "channels", "prefix",
-                                  "platforms", "category"});
+    yaml_.leave_out_others(
+        root, {"name", "dependencies", "variables", "channels", "prefix", "platforms", "category"});
   }
 
  private:

@@ -134,8 +134,9 @@ class Pixi {
     if (is_upload_date(date->text)) {
       to_.draft.choice.exclude_newer = date->text;
     } else {
-      to_.leave_out(place(*date), "exclude-newer",
-                    "`exclude-newer` of the recipe is a day, as in `2024-06-30`, or a moment in UTC");
+      to_.leave_out(
+          place(*date), "exclude-newer",
+          "`exclude-newer` of the recipe is a day, as in `2024-06-30`, or a moment in UTC");
     }
   }
 

@@ -1,5 +1,5 @@
-// pixi.lock (Pixi's documentation, "Lock file", versions 4 to 7): all that is installed, for several
-// environments and platforms, from conda and from Python's index.
+// pixi.lock (Pixi's documentation, "Lock file", versions 4 to 7): all that is installed, for
+// several environments and platforms, from conda and from Python's index.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -36,7 +36,7 @@ std::string query_value(std::string_view query, std::string_view key) {
 }
 
 /// `git+https://h.example/x.git?rev=v1#COMMIT` as pip has it.
-std::string git_address(std::string_view url) {
+std::string locked_git_address(std::string_view url) {
   const std::size_t hash = std::min(url.find('#'), url.size());
   const std::string_view commit = url.substr(std::min(hash + 1, url.size()));
   const std::string_view whole = url.substr(0, hash);
@@ -124,7 +124,8 @@ class PixiLock {
 
   void of_conda(const YamlNode& one, const std::string& url) {
     const auto known = known_.find(url);
-    const YamlNode* names = known == known_.end() ? nullptr : YamlSource::find(*known->second, "purls");
+    const YamlNode* names =
+        known == known_.end() ? nullptr : YamlSource::find(*known->second, "purls");
     packages_.package(yaml_.place(one), url, name_on_pypi(names));
   }
 
@@ -151,7 +152,7 @@ class PixiLock {
     }
     std::string spec = name;
     if (where.starts_with("git+")) {
-      spec += " @ " + git_address(where);
+      spec += " @ " + locked_git_address(where);
     } else if (where.starts_with(kDirect)) {
       spec += " @ " + where.substr(kDirect.size());
     } else if (where.find("://") == std::string::npos) {

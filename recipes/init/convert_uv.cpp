@@ -60,10 +60,10 @@ class UvTable {
   /// What is about uv's own work in the project's folder, and nothing of the environment.
   static bool is_of_work(std::string_view key) {
     constexpr std::array<std::string_view, 16> kKeys = {
-        "package",       "managed",           "workspace",      "cache-dir",
-        "cache-keys",    "compile-bytecode",  "link-mode",      "native-tls",
-        "offline",       "preview",           "publish-url",    "python-downloads",
-        "build-backend", "python-preference", "check-url",      "required-version"};
+        "package",       "managed",           "workspace",   "cache-dir",
+        "cache-keys",    "compile-bytecode",  "link-mode",   "native-tls",
+        "offline",       "preview",           "publish-url", "python-downloads",
+        "build-backend", "python-preference", "check-url",   "required-version"};
     return is_among(kKeys, key);
   }
   SourcePlace place(const TomlValue& value) const { return {source_.shown, value.line}; }
@@ -120,8 +120,11 @@ class UvTable {
   /// `{name, version, requires-dist, …}` of a package each.
   void metadata(const TomlValue& list) {
     for (const TomlValue& one : list.items) {
-      DraftMetadata stated{normalise_wheel_name(one.text_of("name")), one.text_of("version"),
-                           one.text_of("requires-python"), {}, {}};
+      DraftMetadata stated{normalise_wheel_name(one.text_of("name")),
+                           one.text_of("version"),
+                           one.text_of("requires-python"),
+                           {},
+                           {}};
       if (const TomlValue* needs = one.find("requires-dist")) {
         requirements(*needs, "dependency-metadata", stated.requires_dist);
       }

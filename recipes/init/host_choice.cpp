@@ -55,9 +55,8 @@ void choose_pytorch_cuda(Draft& draft, const std::string& driver, std::string_vi
 
 /// Beside another framework: its default wheels bring CUDA.
 bool wants_torch(const Draft& draft) {
-  return std::any_of(draft.packages.begin(), draft.packages.end(), [](const std::string& one) {
-    return name_of_requirement(one) == "torch";
-  });
+  return std::any_of(draft.packages.begin(), draft.packages.end(),
+                     [](const std::string& one) { return name_of_requirement(one) == "torch"; });
 }
 
 void choose_cuda(Draft& draft, const std::string& driver) {

@@ -66,7 +66,8 @@ class PixiOptions {
 
   void links(const TomlValue& list) {
     for (const TomlValue& one : list.items) {
-      const std::string where = one.text_of("url").empty() ? one.text_of("path") : one.text_of("url");
+      const std::string where =
+          one.text_of("url").empty() ? one.text_of("path") : one.text_of("url");
       to_.leave_out(place(one), "pypi-options.find-links: " + where,
                     "a page of files: `index: {PACKAGE: {find-links: URL}}` names it for the "
                     "packages that come from there");
@@ -84,7 +85,8 @@ void pixi_indexes(const ConversionSource& source, const TomlValue& options, Conv
   if (!index.empty()) to.python_index({source.shown, options.line}, index, true);
   const TomlValue* more = options.find("extra-index-urls");
   if (more == nullptr) return;
-  for (const TomlValue& one : more->items) to.python_index({source.shown, one.line}, one.text, false);
+  for (const TomlValue& one : more->items)
+    to.python_index({source.shown, one.line}, one.text, false);
 }
 
 void pixi_options(const ConversionSource& source, const TomlValue& options, Conversion& to) {

@@ -65,8 +65,9 @@ std::map<std::string, std::string> markers_of_poetry_lock(const TomlValue& lock,
     for (const auto& [name, value] : table->members) markers.mention(name, value);
   };
   if (const TomlValue* packages = lock.find("package")) {
-    const bool said = std::any_of(packages->items.begin(), packages->items.end(),
-                                  [](const TomlValue& one) { return one.find("markers") != nullptr; });
+    const bool said =
+        std::any_of(packages->items.begin(), packages->items.end(),
+                    [](const TomlValue& one) { return one.find("markers") != nullptr; });
     if (said) return {};
     for (const TomlValue& one : packages->items) mentions(one.table("dependencies"));
   }

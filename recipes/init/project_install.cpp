@@ -276,8 +276,9 @@ std::map<std::string, std::string> conditions_of_lock(const ConversionSource& so
   const fs::path pyproject = source.path.parent_path() / "pyproject.toml";
   if (source.path.filename() != "poetry.lock" || !is_there(pyproject)) return {};
   return markers_of_poetry_lock(
-      root, parse_toml({pyproject, read_small_file(pyproject, size_limit::kPyproject),
-                        "source-invalid", {}}));
+      root,
+      parse_toml(
+          {pyproject, read_small_file(pyproject, size_limit::kPyproject), "source-invalid", {}}));
 }
 
 /// Packages that a lock has in several versions without a marker, as Poetry's did before it wrote
@@ -287,8 +288,10 @@ std::map<std::string, std::string> packages_in_versions(const TomlValue& package
   for (const TomlValue& package : packages.items) {
     const TomlValue* extras = package.find("extras");  // of PDM: an entry beside the package's own
     const bool plain = package.find("source") == nullptr && package.text_of("git").empty() &&
-                       pinned_marker(package).empty() && (extras == nullptr || extras->items.empty());
-    if (plain) all[normalise_wheel_name(package.text_of("name"))].push_back(package.text_of("version"));
+                       pinned_marker(package).empty() &&
+                       (extras == nullptr || extras->items.empty());
+    if (plain)
+      all[normalise_wheel_name(package.text_of("name"))].push_back(package.text_of("version"));
   }
   std::map<std::string, std::string> several;
   for (auto& [name, versions] : all) {

@@ -9,9 +9,9 @@
 
 #include "recipes/compat/cuda_libraries.hpp"
 #include "recipes/distribution.hpp"
+#include "recipes/requirement.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheels.hpp"
-#include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -265,7 +265,8 @@ std::string date_hint(const Recipe& recipe, const std::string& name) {
   const std::vector<std::string> exact = exact_versions(recipe);
   const bool own = std::find(exact.begin(), exact.end(), name) != exact.end();
   if (own || exact.size() < kEnough || !recipe.steering.exclude_newer.empty()) return {};
-  return "where the recipe's exact versions are of another time, `exclude-newer: YYYY-MM-DD`, a day "
+  return "where the recipe's exact versions are of another time, `exclude-newer: YYYY-MM-DD`, a "
+         "day "
          "of it, leaves out what came later";
 }
 
@@ -283,10 +284,10 @@ std::string bases_with_python(const Recipe& recipe,
     for (const SuitePython& known : one.pythons) {
       if (!fits(known.minor)) continue;
       (one.id == recipe.distribution ? own : others)
-          .push_back(recipe.python
-                         ? fmt::format("`base: {}:{}` with `python: \"{}\"`", one.id, known.suite,
-                                       known.minor)
-                         : fmt::format("`base: {}:{}` (Python {})", one.id, known.suite, known.minor));
+          .push_back(recipe.python ? fmt::format("`base: {}:{}` with `python: \"{}\"`", one.id,
+                                                 known.suite, known.minor)
+                                   : fmt::format("`base: {}:{}` (Python {})", one.id, known.suite,
+                                                 known.minor));
     }
   }
   // The newest of each.

@@ -155,7 +155,8 @@ Lock lock_steered_by(const std::string& rest) {
 
 constexpr std::string_view kAllKeys =
     "overrides: [numpy<2]\nexclude: [a]\nno-binary: [b]\nonly-binary: [c]\nprefer-binary: [d]\n"
-    "prerelease: allow\nexclude-newer: 2024-06-30T12:00:00Z\nindex: {torch: https://index.example/x, e: {find-links: w}}\n"
+    "prerelease: allow\nexclude-newer: 2024-06-30T12:00:00Z\nindex: {torch: "
+    "https://index.example/x, e: {find-links: w}}\n"
     "dependency-metadata: [{name: f, version: '1', requires-dist: [g], requires-python: '>=3',"
     " provides-extras: [h]}, {name: f}]\n"
     "build: {constraints: [setuptools<81], requires: {i: [j]}, env: {K: \"l\\n\", m: {N: o}},"

@@ -87,9 +87,9 @@ TEST_F(ConvertSettingsTest, UvsMetadataSettingsAndDateBecomeKeys) {
   const PackageIndex own{"https://index.example/own", false, {"torchy"}};
   EXPECT_EQ(steering.indexes, std::vector{own});
   EXPECT_EQ(written_.find("Not carried over"), std::string::npos) << written_;
-  EXPECT_TRUE(tells(of("pyproject.toml",
-                       "[project]\nname = \"x\"\n[tool.uv]\nexclude-newer = \"7 days\"\n"),
-                    "exclude-newer"));
+  EXPECT_TRUE(tells(
+      of("pyproject.toml", "[project]\nname = \"x\"\n[tool.uv]\nexclude-newer = \"7 days\"\n"),
+      "exclude-newer"));
 }
 
 TEST_F(ConvertSettingsTest, ALockThatCannotBeNamedIsTold) {
@@ -138,9 +138,46 @@ TEST_F(ConvertSettingsTest, APythonThatNoReleaseHasBecomesTheNearest) {
   ASSERT_EQ(old.notes.size(), 1U);
 }
 
-TEST_F(ConvertSettingsTest, ALowerBoundOfCudaNamesNone) {
+TEST_F(ConvertSettingsTest, APythonOfARangeFitsTheFramework) {
+  const auto python_of = [&](const std::string& range, const std::string& needs) {
+    return of("pyproject.toml", "[project]\nname = \"x\"\nrequires-python = \"" + range +
+                                    "\"\ndependencies = [" + needs + "]\n")
+        .python;
+  };
+  EXPECT_EQ(python_of(">=3.7", "\"torch==1.12.1\""), "3.9");
+  EXPECT_EQ(python_of(">=3.12", "\"torch>=2.4\", \"torchvision>=0.19,<0.20\""), "3.12");
+  EXPECT_EQ(python_of(">=3.12", "\"torch>=2.4\", \"torchvision>=0.19\""), "3.13");
+  EXPECT_EQ(python_of(">=3.11", "\"torch==1.12.1\""), "3.11");
+  EXPECT_EQ(of("requirements.txt", "torchvision==0.12.0\n").python, "3.10");
+}
+
+TEST_F(ConvertSettingsTest, AProjectThatIsInstalledSaysItsPython) {
+  write_file(folder_.path() / "pyproject.toml",
+             "[project]\nname = \"lattice\"\nrequires-python = \">=3.13\"\n", false);
+  EXPECT_EQ(of("requirements.txt", "-e .\nsix\n").python, "3.13");
+  const Draft named =
+      of("requirements.txt", "-e .[fast]\nsix==1 --hash=sha256:" + std::string(64, 'a') + "\n");
+  EXPECT_EQ(named.requirements.size(), 1U);
+  EXPECT_EQ(named.python, "3.13");
+}
+
+TEST_F(ConvertSettingsTest, PipsExactVersionsTakeThePlaceOfCondas) {
   const Draft draft =
-      of("environment.yml", "dependencies:\n- pytorch>=1.9\n- cudatoolkit>=10\n");
+      of("environment.yml",
+         "dependencies:\n- numpy=1.26.4=py_0\n- scipy=1.11\n- opencv=4.6.0=py_0\n- pytorch=2.1.0\n"
+         "- pip:\n  - numpy==1.25.0\n  - scipy>=1.10\n  - torch==2.2.0\n");
+  EXPECT_EQ(draft.framework, "pytorch==2.2.0");
+  EXPECT_EQ(draft.packages, (Strings{"numpy==1.25.0", "scipy==1.11.*",
+                                     "opencv-python-headless==4.6.0.*", "scipy>=1.10"}));
+}
+
+TEST_F(ConvertSettingsTest, NoBuildsWithoutCudaWhereTorchStandsBesideTensorFlow) {
+  of("requirements.txt", "tensorflow>=2.15\ntorch>=2 ; python_version >= '3.9'\n");
+  EXPECT_FALSE(parse_recipe(written_, "recipe.yaml").cuda) << written_;
+}
+
+TEST_F(ConvertSettingsTest, ALowerBoundOfCudaNamesNone) {
+  const Draft draft = of("environment.yml", "dependencies:\n- pytorch>=1.9\n- cudatoolkit>=10\n");
   EXPECT_EQ(draft.cuda, "");
   EXPECT_TRUE(tells(draft, "cudatoolkit>=10"));
   EXPECT_EQ(of("environment.yml", "dependencies:\n- pytorch\n- cudatoolkit>=11.3,<12\n").cuda,

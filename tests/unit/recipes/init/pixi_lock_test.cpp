@@ -49,8 +49,9 @@ std::string conda_entry(std::string_view file, std::string_view purls) {
 TEST_F(PixiLockTest, TakesTheDefaultEnvironmentOfLinux) {
   put("pixi.lock",
       "version: 6\nenvironments:\n  default:\n    channels:\n    - url: " + std::string(kChannel) +
-          "\n    packages:\n      osx-arm64:\n" + conda_line("osx-arm64/numpy-9.9-py312h1_0.conda") +
-          "      linux-64:\n" + conda_line("linux-64/python-3.12.8-h9_0_cpython.conda") +
+          "\n    packages:\n      osx-arm64:\n" +
+          conda_line("osx-arm64/numpy-9.9-py312h1_0.conda") + "      linux-64:\n" +
+          conda_line("linux-64/python-3.12.8-h9_0_cpython.conda") +
           conda_line("linux-64/numpy-2.1.3-py312h2_0.conda") +
           conda_line("linux-64/libxyz-1.2-h1_0.conda") +
           conda_line("noarch/seaweed-py-0.4-pyhd1_0.conda") +
@@ -69,14 +70,16 @@ TEST_F(PixiLockTest, TakesTheDefaultEnvironmentOfLinux) {
           "- pypi: direct+https://host.example/mine-1.0-py3-none-any.whl\n  name: mine\n"
           "- pypi: ./libs/tool\n  name: tool\n  version: '0'\n");
   put("pixi.toml",
-      "[workspace]\nname = \"Waves\"\n[dependencies]\nscipy = \"*\"\n[activation.env]\nA = \"1\"\n");
+      "[workspace]\nname = \"Waves\"\n[dependencies]\nscipy = \"*\"\n[activation.env]\nA = "
+      "\"1\"\n");
   const Draft draft = of("pixi.lock");
   EXPECT_EQ(draft.name, "waves");
   EXPECT_EQ(draft.python, "3.12");
-  EXPECT_EQ(draft.packages,
-            (Strings{"numpy==2.1.3", "seaweed==0.4", "einops==0.8.0",
-                     "probe @ git+https://git.example/team/probe.git@0123abc#subdirectory=py",
-                     "mine @ https://host.example/mine-1.0-py3-none-any.whl", "tool @ ./libs/tool"}));
+  EXPECT_EQ(
+      draft.packages,
+      (Strings{"numpy==2.1.3", "seaweed==0.4", "einops==0.8.0",
+               "probe @ git+https://git.example/team/probe.git@0123abc#subdirectory=py",
+               "mine @ https://host.example/mine-1.0-py3-none-any.whl", "tool @ ./libs/tool"}));
   EXPECT_EQ(draft.env.size(), 1U);
   EXPECT_TRUE(tells(draft.left_out, "libxyz"));
   EXPECT_TRUE(tells(draft.left_out, "nameless"));
@@ -108,7 +111,8 @@ TEST_F(PixiLockTest, OptionsOfAManifestBecomeKeys) {
       "no-build = true\nno-binary = [\"Fast_Thing\"]\nprerelease-mode = \"allow\"\n"
       "no-build-isolation = [\"slow\"]\nindex-strategy = \"first-index\"\n"
       "find-links = [{ url = \"https://host.example/wheels\" }]\n"
-      "[pypi-options.dependency-overrides]\nnumpy = \"<2\"\nattrs = \"*\"\nodd = { git = \"x\" }\n");
+      "[pypi-options.dependency-overrides]\nnumpy = \"<2\"\nattrs = \"*\"\nodd = { git = \"x\" "
+      "}\n");
   const Draft draft = of("pixi.toml");
   EXPECT_EQ(draft.choice.exclude_newer, "2025-03-01");
   EXPECT_EQ(draft.choice.only_binary, Strings{":all:"});

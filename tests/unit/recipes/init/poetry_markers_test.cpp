@@ -7,7 +7,7 @@ namespace {
 
 using Markers = std::map<std::string, std::string>;
 
-Markers markers_of(std::string_view lock, std::string_view pyproject) {
+Markers markers_of(const std::string& lock, const std::string& pyproject) {
   return markers_of_poetry_lock(parse_toml({"poetry.lock", lock, "source-invalid", {}}),
                                 parse_toml({"pyproject.toml", pyproject, "source-invalid", {}}));
 }
