@@ -171,6 +171,9 @@ bool CondaPackages::is_of_release(const SourcePlace& place, const CondaSpec& spe
 }
 
 void CondaPackages::finish() {
+  if (of_all_ && to_.draft.cuda.empty() && !to_.draft.framework.empty()) {
+    to_.cuda_release(of_all_->place, of_all_->spec.number());
+  }
   for (const OfRelease& one : std::exchange(of_release_, {})) {
     const std::string& cuda = to_.draft.cuda;
     const std::string name = fmt::format(
@@ -188,6 +191,10 @@ bool CondaPackages::is_of_cuda(const SourcePlace& place, const std::string& text
                                const CondaSpec& spec) {
   constexpr std::array<std::string_view, 5> kReleases = {"cudatoolkit", "pytorch-cuda",
                                                          "cuda-version", "cuda-toolkit", "cuda"};
+  if (lists_all_ && spec.name == "cuda-version" && !spec.number().empty()) {
+    of_all_ = {place, spec, {}};  // it came along: with whom, the end tells
+    return true;
+  }
   if (is_among(kReleases, spec.name)) {
     constexpr std::string_view kLabel = "cuda-";  // nvidia/label/cuda-11.8.0
     const std::size_t label = spec.channel.rfind(kLabel);

@@ -20,7 +20,7 @@ class CondaPackages {
   void set_lists_all(bool lists_all) { lists_all_ = lists_all; }
   /// One specification of conda's, `numpy>=1.24`. `on_pypi` is what the file itself says that it is
   /// called there (empty: it is no Python package), for names that the table does not have.
-  void package(const SourcePlace& place, const std::string& text,
+  void package(const SourcePlace& place, const std::string& whole,
                const std::optional<std::string>& on_pypi = std::nullopt);
   /// To be called once at the end: packages whose name on PyPI depends on the CUDA release.
   void finish();
@@ -45,6 +45,7 @@ class CondaPackages {
   Conversion& to_;
   bool lists_all_ = false;
   std::vector<OfRelease> of_release_;
+  std::optional<OfRelease> of_all_;  ///< the CUDA release of a whole environment
 };
 
 /// Whether a value names folders of an environment of conda's or Pixi's, which no image has:

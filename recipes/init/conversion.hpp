@@ -109,6 +109,7 @@ class Conversion {
   void index_of(const std::string& package, std::string_view url, bool find_links);
   void finish_indexes();
   void finish_pages();
+  void finish_extra_indexes();
   void finish_cuda();
   void finish_python();
   void choose_python();

@@ -234,6 +234,25 @@ void Conversion::command_indexes(const SourcePlace& place, CommandIndexes comman
   check_count(commands_.size(), "commands");
 }
 
+void Conversion::finish_extra_indexes() {
+  std::set<std::string> seen;
+  for (const Index& index : extra_indexes_) {
+    if (!seen.insert(index.url).second || is_pypi(index.url)) continue;
+    if (std::find(draft.indexes.begin(), draft.indexes.end(), index.url) != draft.indexes.end()) {
+      continue;
+    }
+    if (!draft.indexes.empty()) {
+      draft.indexes.push_back(index.url);
+    } else {
+      leave_out(index.place, index.url,
+                builds_of_url(index.url).empty()
+                    ? "a recipe that names another index names the default one too: `sources`, "
+                      "`pypi`, first the default one, then this"
+                    : kBuildsElsewhere);
+    }
+  }
+}
+
 void Conversion::finish_indexes() {
   finish_pages();
   for (const Index& index : torch_indexes_) {
@@ -254,22 +273,7 @@ void Conversion::finish_indexes() {
       for (const std::string& package : command.packages) index_of(package, command.index, false);
     }
   }
-  std::set<std::string> seen;
-  for (const Index& index : extra_indexes_) {
-    if (!seen.insert(index.url).second || is_pypi(index.url)) continue;
-    if (std::find(draft.indexes.begin(), draft.indexes.end(), index.url) != draft.indexes.end()) {
-      continue;
-    }
-    if (!draft.indexes.empty()) {
-      draft.indexes.push_back(index.url);
-    } else {
-      leave_out(index.place, index.url,
-                builds_of_url(index.url).empty()
-                    ? "a recipe that names another index names the default one too: `sources`, "
-                      "`pypi`, first the default one, then this"
-                    : kBuildsElsewhere);
-    }
-  }
+  finish_extra_indexes();
   // PyPI alone is what the machine has anyway, or mirrors.
   if (draft.indexes.size() == 1 && is_pypi(draft.indexes.front())) draft.indexes.clear();
 }

@@ -36,9 +36,8 @@ class Pixi {
     const DefaultEnvironment chosen = default_environment(root.find("environments"));
     if (chosen.itself) feature(root);
     for (const auto& [key, value] : root.members) {
-      if (says_nothing(value)) {
-        continue;
-      } else if (key == "workspace" || key == "project") {
+      if (says_nothing(value)) continue;
+      if (key == "workspace" || key == "project") {
         workspace(value);
       } else if (key == "feature") {
         features(value, chosen.features);

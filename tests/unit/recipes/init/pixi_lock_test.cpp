@@ -96,6 +96,17 @@ TEST_F(PixiLockTest, ReadsTheOlderFormAndSaysWhichEnvironment) {
   EXPECT_TRUE(tells(draft.notes, "gpu"));
 }
 
+TEST_F(PixiLockTest, CudaThatCameAlongCountsWithAFramework) {
+  const std::string head =
+      "version: 6\nenvironments:\n  default:\n    packages:\n      linux-64:\n" +
+      conda_line("noarch/cuda-version-12.6-h7_3.conda");
+  put("pixi.lock", head + conda_line("linux-64/catboost-1.2.7-py311h3_0.conda") + "packages: []\n");
+  EXPECT_EQ(of("pixi.lock").cuda, "");
+  put("pixi.lock",
+      head + conda_line("linux-64/pytorch-2.5.1-cuda126_py311_1.conda") + "packages: []\n");
+  EXPECT_EQ(of("pixi.lock").cuda, "12");
+}
+
 TEST_F(PixiLockTest, TellsThatNoneIsForLinux) {
   put("pixi.lock",
       "version: 6\nenvironments:\n  default:\n    packages:\n      win-64: []\npackages: []\n");
