@@ -73,9 +73,9 @@ class SteeringReader {
   explicit SteeringReader(const TomlReader& reader) : reader_(reader) {}
 
   Steering read(const TomlValue& table) {
-    constexpr std::array<std::string_view, 9> kKeys = {
+    constexpr std::array<std::string_view, 10> kKeys = {
         "overrides",  "exclude", "no-binary",           "only-binary", "prefer-binary",
-        "prerelease", "index",   "dependency-metadata", "build"};
+        "prerelease", "index",   "dependency-metadata", "build",       "exclude-newer"};
     reader_.only(table, kKeys);
     Steering steering;
     steering.overrides = requirements(table, "overrides");
@@ -86,6 +86,10 @@ class SteeringReader {
     steering.prerelease = reader_.optional_text(table, "prerelease");
     if (!steering.prerelease.empty() && !is_among(prerelease_words(), steering.prerelease)) {
       reader_.fail(*table.find("prerelease"), "`prerelease` is none of uv's words");
+    }
+    steering.exclude_newer = reader_.optional_text(table, "exclude-newer");
+    if (!steering.exclude_newer.empty() && !is_upload_date(steering.exclude_newer)) {
+      reader_.fail(*table.find("exclude-newer"), "`exclude-newer` is neither a day nor a moment");
     }
     indexes(table, steering);
     metadata(table, steering);
@@ -241,6 +245,9 @@ std::string render_steering(const Steering& steering) {
   if (!steering.prerelease.empty()) {
     out += fmt::format("prerelease = {}\n", toml_text(steering.prerelease));
   }
+  if (!steering.exclude_newer.empty()) {
+    out += fmt::format("exclude-newer = {}\n", toml_text(steering.exclude_newer));
+  }
   render_metadata(out, steering.metadata);
   table(out, "index", places_by_name(steering));
   const BuildSteering& build = steering.build;
@@ -270,6 +277,7 @@ std::map<std::string, std::string> shown_steering(const Steering& steering) {
   out["only-binary"] = join(list_of(steering.only_binary), ", ");
   out["prefer-binary"] = join(list_of(steering.prefer_binary), ", ");
   out["prerelease"] = steering.prerelease;
+  out["exclude-newer"] = steering.exclude_newer;
   const std::size_t brief = Digest::of("").brief().size();
   for (const auto& [name, place] : places_by_name(steering)) {
     out["index of " + name] = "address " + place.substr(0, brief);

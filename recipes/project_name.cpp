@@ -48,6 +48,25 @@ std::optional<std::string> project_name(const fs::path& folder) {
   return std::nullopt;
 }
 
+std::optional<std::string> project_python(const fs::path& folder) {
+  const auto pyproject =
+      read_small_file_if_exists(folder / "pyproject.toml", size_limit::kPyproject);
+  if (pyproject) {
+    const TomlValue root =
+        parse_toml({folder / "pyproject.toml", *pyproject, "requirements-invalid", {}});
+    const TomlValue* project = root.table("project");
+    const std::string range = project == nullptr ? "" : project->text_of("requires-python");
+    if (!range.empty()) return range;
+  }
+  if (const auto text = read_small_file_if_exists(folder / "setup.cfg", size_limit::kPyproject)) {
+    if (auto range = read_setup_cfg(*text).python) return range;
+  }
+  if (const auto text = read_small_file_if_exists(folder / "setup.py", size_limit::kPyproject)) {
+    return read_setup_py(*text).python;
+  }
+  return std::nullopt;
+}
+
 std::optional<NamedRelease> parse_release_file(std::string_view file) {
   if (const auto wheel = parse_wheel_name(file)) {
     return NamedRelease{std::string(wheel->name), std::string(wheel->version)};

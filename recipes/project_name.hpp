@@ -13,6 +13,10 @@ namespace mlenv {
 /// pyproject.toml that is no TOML.
 std::optional<std::string> project_name(const fs::path& folder);
 
+/// The Pythons that it is for, as the folder's pyproject.toml (`[project]`), setup.cfg or setup.py
+/// has them: `>=3.10`; nullopt where none says it in plain words.
+std::optional<std::string> project_python(const fs::path& folder);
+
 /// `six-1.17.0.tar.gz` → name and version, also of wheels; nullopt for other files.
 struct NamedRelease {
   std::string name;

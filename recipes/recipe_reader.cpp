@@ -11,13 +11,14 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 30> kRecipeKeys = {
-    "name",       "base",    "python",        "framework", "cuda",
-    "packages",   "system",  "env",           "workdir",   "command",
-    "bytecode",   "sources", "driver",        "gpus",      "requirements",
-    "files",      "run",     "libraries",     "data",      "platforms",
-    "overrides",  "exclude", "constraints",   "no-binary", "only-binary",
-    "prerelease", "index",   "prefer-binary", "build",     "dependency-metadata"};
+constexpr std::array<std::string_view, 31> kRecipeKeys = {
+    "name",         "base",    "python",        "framework", "cuda",
+    "packages",     "system",  "env",           "workdir",   "command",
+    "bytecode",     "sources", "driver",        "gpus",      "requirements",
+    "files",        "run",     "libraries",     "data",      "platforms",
+    "overrides",    "exclude", "constraints",   "no-binary", "only-binary",
+    "prerelease",   "index",   "prefer-binary", "build",     "dependency-metadata",
+    "exclude-newer"};
 
 /// `3.11`: two numbers and a dot.
 bool is_python_release(std::string_view text) {
@@ -81,7 +82,7 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 30> kReadings = {
+  static constexpr std::array<Reading, 31> kReadings = {
       {{"name", &RecipeReader::name},
        {"base", &RecipeReader::base},
        {"python", &RecipeReader::python},
@@ -109,6 +110,7 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
        {"only-binary", &RecipeReader::only_binary},
        {"prefer-binary", &RecipeReader::prefer_binary},
        {"prerelease", &RecipeReader::prerelease},
+       {"exclude-newer", &RecipeReader::exclude_newer},
        {"index", &RecipeReader::package_indexes},
        {"dependency-metadata", &RecipeReader::dependency_metadata},
        {"build", &RecipeReader::build}}};

@@ -101,6 +101,7 @@ class RecipeReader {
   /// Names, or `:all:`; one alone may be a text.
   std::set<std::string> package_names(const YamlNode& node, std::string_view key, bool may_be_all);
   void prerelease(const YamlNode& node);
+  void exclude_newer(const YamlNode& node);
   void package_indexes(const YamlNode& node);
   void package_index(const std::string& name, const YamlNode& node);
   void find_links(const YamlNode& node, PackageIndex& index);

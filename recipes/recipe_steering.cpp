@@ -137,6 +137,17 @@ void RecipeReader::prerelease(const YamlNode& node) {
                                     suggestion(text->text, all)));
 }
 
+void RecipeReader::exclude_newer(const YamlNode& node) {
+  const std::optional<Placed> text = values_.text(node, "`exclude-newer`", "2024-06-30");
+  if (!text) return;
+  recipe_.steering.exclude_newer = text->text;
+  if (is_upload_date(text->text)) return;
+  values_.mistake(node,
+                  fmt::format("`{}` is neither a day, as in `2024-06-30`, nor a moment, as in "
+                              "`2024-06-30T12:00:00Z`",
+                              text->text));
+}
+
 void RecipeReader::package_indexes(const YamlNode& node) {
   std::set<std::string> seen;
   for (const auto& [key, value] : values_.members(node, "`index`", {})) {

@@ -138,6 +138,7 @@ void UvSettings::read(RequirementLists& lists) const {
                   fmt::format("`{}` is none of uv's words{}", found.prerelease,
                               suggestion(found.prerelease, prerelease_words())));
   }
+  exclude_newer(found, lists);
   metadata(found);
   build(found.build);
   own_indexes(found);
@@ -148,6 +149,20 @@ void UvSettings::read(RequirementLists& lists) const {
        "builds are always isolated here: what they need is named under `build: {requires: …}` of "
        "the recipe",
        lists);
+}
+
+/// As of a lock: the same on every day.
+void UvSettings::exclude_newer(Steering& found, RequirementLists& lists) const {
+  const TomlValue* date = uv_.find("exclude-newer");
+  if (date == nullptr) return;
+  if (is_upload_date(date->text)) {
+    found.exclude_newer = date->text;
+  } else {
+    note("exclude-newer",
+         "`exclude-newer` counts where it is a day, as in `\"2024-06-30\"`, or a moment in UTC: "
+         "write such a one into the recipe",
+         lists);
+  }
 }
 
 void UvSettings::constraints(RequirementLists& lists) const {

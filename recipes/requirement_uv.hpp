@@ -33,6 +33,7 @@ class UvSettings {
   std::string requirement(const TomlValue& at) const;
   std::set<std::string> names(const std::string& key) const;
   std::string name(const TomlValue& at, const std::string& text) const;
+  void exclude_newer(Steering& steering, RequirementLists& lists) const;
   void constraints(RequirementLists& lists) const;
   void metadata(Steering& steering) const;
   void build(BuildSteering& build) const;

@@ -77,6 +77,18 @@ std::span<const std::string_view> prerelease_words() {
   return kWords;
 }
 
+bool is_upload_date(std::string_view text) {
+  constexpr std::string_view kDay = "0000-00-00";
+  constexpr std::string_view kMoment = "0000-00-00T00:00:00Z";
+  if (text.size() != kDay.size() && text.size() != kMoment.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (kMoment[i] == '0' ? !is_digit(text[i]) : text[i] != kMoment[i]) return false;
+  }
+  const std::string_view month = text.substr(5, 2);
+  const std::string_view day = text.substr(8, 2);
+  return month >= "01" && month <= "12" && day >= "01" && day <= "31";
+}
+
 bool names_package(const std::set<std::string>& list, const std::string& name) {
   return list.contains(name) || list.contains(std::string(kAllPackages));
 }
@@ -120,6 +132,7 @@ void add_steering(Steering& first, const Steering& more) {
   add_names(first.only_binary, more.only_binary, own.no_binary);
   add_names(first.prefer_binary, more.prefer_binary, own.no_binary);
   if (first.prerelease.empty()) first.prerelease = more.prerelease;
+  if (first.exclude_newer.empty()) first.exclude_newer = more.exclude_newer;
   add_indexes(first.indexes, more.indexes);
   add_metadata(first.metadata, more.metadata);
   add_requirements(first.build.constraints, more.build.constraints);

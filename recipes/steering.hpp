@@ -64,6 +64,8 @@ struct Steering {
   std::set<std::string> only_binary;    ///< never built from source
   std::set<std::string> prefer_binary;  ///< an older wheel goes before a newer source
   std::string prerelease;  ///< uv's `allow`, `disallow`, `if-necessary`, …; empty: uv's usual
+  /// `2021-03-01` or `2021-03-01T12:00:00Z`: what was uploaded later is not there; empty: all is.
+  std::string exclude_newer;
   std::vector<PackageIndex> indexes;     ///< sorted by URL
   std::vector<StatedMetadata> metadata;  ///< sorted by name and version
   BuildSteering build;
@@ -75,6 +77,9 @@ struct Steering {
 inline constexpr std::string_view kAllPackages = ":all:";
 /// What `prerelease` may be.
 std::span<const std::string_view> prerelease_words();
+
+/// Whether `exclude-newer` may be that: a day, or a moment in UTC.
+bool is_upload_date(std::string_view text);
 
 /// Whether such a list names the package, or all.
 bool names_package(const std::set<std::string>& list, const std::string& name);

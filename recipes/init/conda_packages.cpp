@@ -62,6 +62,11 @@ std::string cuda_of_dgl(const CondaSpec& spec) {
   return digits.substr(0, digits.size() - 1) + '.' + digits.back();
 }
 
+/// `ffmpeg=6.1.1` of the address of its file.
+std::string shown_spec(const std::string& text, const CondaSpec& spec) {
+  return says(text, "://") ? fmt::format("{}={}", spec.name, spec.number()) : text;
+}
+
 }  // namespace
 
 bool names_conda_folder(std::string_view value) {
@@ -82,8 +87,10 @@ bool is_of_conda_exports(std::string_view name) {
   return is_among(kNames, name);
 }
 
-void CondaPackages::package(const SourcePlace& place, const std::string& text) {
-  const CondaSpec spec = conda_spec(text);
+void CondaPackages::package(const SourcePlace& place, const std::string& whole,
+                            const std::optional<std::string>& on_pypi) {
+  const CondaSpec spec = conda_spec(whole);
+  const std::string text = shown_spec(whole, spec);
   if (spec.name.empty()) return to_.leave_out(place, text, "it names no package");
   if (spec.build.starts_with("pypi")) {  // `conda list --export` has what pip installed, too
     return to_.python_package(place, spec.name + "==" + spec.number());
@@ -106,14 +113,22 @@ void CondaPackages::package(const SourcePlace& place, const std::string& text) {
     case CondaKind::r:
       return to_.leave_out_with_others(place, spec.name, kOfR);
     case CondaKind::unknown:
-      if (const std::string address = repository_of_package(spec.name); !address.empty()) {
-        return to_.leave_out(place, text, fmt::format(kOfRepository, spec.name, address));
-      }
-      return to_.leave_out_with_others(place, text, kNotInTable);
+      return unknown_package(place, text, spec, on_pypi);
     case CondaKind::library:
       break;
   }
   to_.leave_out_with_others(place, spec.name, kLibraryOfConda);
+}
+
+void CondaPackages::unknown_package(const SourcePlace& place, const std::string& text,
+                                    const CondaSpec& spec,
+                                    const std::optional<std::string>& on_pypi) {
+  if (const std::string address = repository_of_package(spec.name); !address.empty()) {
+    return to_.leave_out(place, text, fmt::format(kOfRepository, spec.name, address));
+  }
+  if (!on_pypi) return to_.leave_out_with_others(place, text, kNotInTable);
+  if (on_pypi->empty()) return to_.leave_out_with_others(place, spec.name, kLibraryOfConda);
+  python_package(place, text, spec, *on_pypi);
 }
 
 void CondaPackages::python(const SourcePlace& place, const std::string& text,
@@ -156,6 +171,9 @@ bool CondaPackages::is_of_release(const SourcePlace& place, const CondaSpec& spe
 }
 
 void CondaPackages::finish() {
+  if (of_all_ && to_.draft.cuda.empty() && !to_.draft.framework.empty()) {
+    to_.cuda_release(of_all_->place, of_all_->spec.number());
+  }
   for (const OfRelease& one : std::exchange(of_release_, {})) {
     const std::string& cuda = to_.draft.cuda;
     const std::string name = fmt::format(
@@ -173,6 +191,10 @@ bool CondaPackages::is_of_cuda(const SourcePlace& place, const std::string& text
                                const CondaSpec& spec) {
   constexpr std::array<std::string_view, 5> kReleases = {"cudatoolkit", "pytorch-cuda",
                                                          "cuda-version", "cuda-toolkit", "cuda"};
+  if (lists_all_ && spec.name == "cuda-version" && !spec.number().empty()) {
+    of_all_ = {place, spec, {}};  // it came along: with whom, the end tells
+    return true;
+  }
   if (is_among(kReleases, spec.name)) {
     constexpr std::string_view kLabel = "cuda-";  // nvidia/label/cuda-11.8.0
     const std::size_t label = spec.channel.rfind(kLabel);
@@ -180,6 +202,10 @@ bool CondaPackages::is_of_cuda(const SourcePlace& place, const std::string& text
       to_.cuda_release(place, spec.channel.substr(label + kLabel.size()));
     } else if (spec.number().empty()) {
       to_.leave_out(place, text, "it names no release");
+    } else if (spec.version.starts_with('>') && spec.version.find(',') == std::string::npos) {
+      to_.leave_out(place, text,
+                    "any release from there on: without `cuda` it is the one that the framework's "
+                    "wheels bring");
     } else {
       to_.cuda_release(place, spec.number());
     }
@@ -205,7 +231,10 @@ void CondaPackages::python_package(const SourcePlace& place, const std::string& 
     to_.leave_out_with_others(
         place, spec.build.empty() ? shown : fmt::format("{}={}", shown, spec.build), kBuilds);
   }
-  const auto specifier = pep440_specifier(spec);
+  auto specifier = pep440_specifier(spec);
+  // OpenCV's wheels have a number more than its releases: 4.5.3.56.
+  const bool exact = specifier && specifier->starts_with("==") && !specifier->ends_with(".*");
+  if (exact && name.starts_with("opencv-")) *specifier += ".*";
   if (!specifier) to_.leave_out_with_others(place, text, kNoSuchVersion);
   const std::string extras =
       spec.extras.empty() || name.ends_with(']') ? "" : fmt::format("[{}]", spec.extras);

@@ -1,5 +1,6 @@
 #pragma once
 // Packages of conda as what a recipe has for them.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,10 @@ class CondaPackages {
 
   /// The file lists all that is installed, as exports do: what packages bring along is no wish.
   void set_lists_all(bool lists_all) { lists_all_ = lists_all; }
-  /// One specification of conda's, `numpy>=1.24`.
-  void package(const SourcePlace& place, const std::string& text);
+  /// One specification of conda's, `numpy>=1.24`. `on_pypi` is what the file itself says that it is
+  /// called there (empty: it is no Python package), for names that the table does not have.
+  void package(const SourcePlace& place, const std::string& whole,
+               const std::optional<std::string>& on_pypi = std::nullopt);
   /// To be called once at the end: packages whose name on PyPI depends on the CUDA release.
   void finish();
 
@@ -28,6 +31,8 @@ class CondaPackages {
     CondaSpec spec;
     std::string_view on_pypi;  ///< `cupy-cuda{}x`
   };
+  void unknown_package(const SourcePlace& place, const std::string& text, const CondaSpec& spec,
+                       const std::optional<std::string>& on_pypi);
   bool is_of_release(const SourcePlace& place, const CondaSpec& spec);
   bool is_held_back(const CondaSpec& spec) const;
   void python(const SourcePlace& place, const std::string& text, const CondaSpec& spec);
@@ -40,6 +45,7 @@ class CondaPackages {
   Conversion& to_;
   bool lists_all_ = false;
   std::vector<OfRelease> of_release_;
+  std::optional<OfRelease> of_all_;  ///< the CUDA release of a whole environment
 };
 
 /// Whether a value names folders of an environment of conda's or Pixi's, which no image has:

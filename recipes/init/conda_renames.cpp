@@ -19,6 +19,7 @@ torchvision-cpu torchvision
 torchaudio-cpu torchaudio
 torchtriton triton
 ignite pytorch-ignite
+pinocchio pin
 pyg torch-geometric
 pytorch-scatter torch-scatter
 pytorch-sparse torch-sparse

@@ -74,6 +74,9 @@ constexpr std::string_view kCpuBuilds =
     "cpu`";
 constexpr std::string_view kReleaseBuilds =
     "builds named so come from an index of their own; `cuda` asks for the release instead";
+constexpr std::string_view kGitProtocol =
+    "`git://` is not encrypted, and most hosts serve it no more: the same address by https is "
+    "taken";
 
 constexpr std::string_view kNoExtra = "packages of extras, which nothing asks for";
 
@@ -111,6 +114,18 @@ std::string without_local_variable(std::string_view text) {
   const std::size_t end = plus == std::string_view::npos ? plus : text.find('}', plus);
   if (end == std::string_view::npos) return std::string(text);
   return std::string(text.substr(0, plus)) + std::string(text.substr(end + 1));
+}
+
+/// `git+https://…` of `git+git://…` and of a plain `git://…`.
+std::string without_git_protocol(std::string_view text) {
+  constexpr std::string_view kGit = "git://";
+  const std::size_t at = text.find(kGit);
+  if (at == std::string_view::npos || (at > 0 && text[at - 1] != '+' && !is_blank(text[at - 1]))) {
+    return std::string(text);
+  }
+  const bool plus = text.substr(0, at).ends_with("git+");
+  return fmt::format("{}{}https://{}", text.substr(0, at), plus ? "" : "git+",
+                     text.substr(at + kGit.size()));
 }
 
 }  // namespace
@@ -176,7 +191,7 @@ void Conversion::package_item(const Requirement& requirement) {
   std::vector<std::string>& packages = draft.packages;
   constexpr std::size_t kMostCompared = 500;
   for (std::string& known : packages) {
-    if (!later_wins_ || packages.size() > kMostCompared) break;
+    if (!wins(requirement) || packages.size() > kMostCompared) break;
     const auto read = parse_requirement(known);
     const auto* one = std::get_if<Requirement>(&read);
     if (one == nullptr || !one->marker.empty() || !requirement.marker.empty() ||
@@ -217,11 +232,17 @@ void Conversion::local_version(const SourcePlace& place, Requirement& requiremen
   if (!release.empty()) cuda_release(place, release);
 }
 
+/// Whether it takes the place of what an earlier line asks of its package.
+bool Conversion::wins(const Requirement& later) const {
+  const bool pin = later.specifier.starts_with("==") || !later.address.empty();
+  return later_wins_ || (later_pins_win_ && pin);
+}
+
 /// Whether a later `pip install torch==2.0` puts it in the place of what is there.
 bool Conversion::replaces_framework(const Requirement& requirement) const {
   const auto read = parse_requirement(draft.framework);
   const auto* one = std::get_if<Requirement>(&read);
-  return later_wins_ && one != nullptr && !requirement.specifier.empty() &&
+  return wins(requirement) && one != nullptr && !requirement.specifier.empty() &&
          one->normalised_name() == requirement.normalised_name() &&
          !stays_installed(*one, requirement);
 }
@@ -295,7 +316,9 @@ std::optional<Requirement> Conversion::requirement_of(const SourcePlace& place,
               "a variable of the machine names the build: the release itself is asked for, and "
               "`cuda` says for which CUDA");
   }
-  const NamedRequirement named = named_requirement(folder_, plain);
+  const std::string over_https = without_git_protocol(plain);
+  if (over_https != plain) note(place, text, kGitProtocol);
+  const NamedRequirement named = named_requirement(folder_, over_https);
   const auto read = parse_requirement(named.text);
   if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
     leave_out(place, text, wrong->message);

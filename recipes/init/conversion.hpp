@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,12 +68,20 @@ class Conversion {
   void python_has_headers() { has_headers_ = true; }
   /// As in a build, whose later command puts another version in the place of an earlier one's.
   void set_later_wins() { later_wins_ = true; }
+  /// As in an environment of conda's, where pip puts its exact versions in the place of those.
+  void set_later_pins_win() { later_pins_win_ = true; }
   /// Lines of a requirements file, and of those that it names. What lies neither in the recipe's
   /// folder nor in that of the file that the person named is left out.
   void requirements(const fs::path& path, const std::string& shown, const std::string& bytes);
   /// The default index of Python, and others beside it; one of builds for a CUDA release says
   /// `cuda`, too, and in place of the default one it is that of PyTorch's packages alone.
   void python_index(const SourcePlace& place, std::string_view url, bool is_default);
+  /// Where one package (its name normalised) comes from and nothing else; of builds for a CUDA
+  /// release it says `cuda`, as `python_index` does.
+  void package_index(const SourcePlace& place, const std::string& package, std::string_view url,
+                     bool is_page);
+  /// `--find-links` of a file: a page for those of its packages that come from there.
+  void page_of_files(const SourcePlace& place, std::string_view url);
   /// `pip install` of packages and files, and where that command looks for them.
   struct CommandIndexes {
     std::string index{};                  ///< in the place of the default one; empty: that one
@@ -101,9 +110,17 @@ class Conversion {
   void default_index(const SourcePlace& place, std::string_view url);
   void index_of(const std::string& package, std::string_view url, bool find_links);
   void finish_indexes();
+  void finish_pages();
+  void finish_extra_indexes();
   void finish_cuda();
   void finish_python();
   void choose_python();
+  void choose_nearest_python();
+  void fit_python_to_framework();
+  void python_of_projects();
+  void note_old_framework();
+  std::string framework_python(std::span<const std::string_view> pythons) const;
+  bool wins(const Requirement& later) const;
   bool replaces_framework(const Requirement& requirement) const;
   bool framework_package(const SourcePlace& place, Requirement requirement);
   bool same_framework_again(const SourcePlace& place, const Framework& framework,
@@ -131,14 +148,25 @@ class Conversion {
     CommandIndexes command;
   };
   std::vector<Index> extra_indexes_;
+  std::vector<Index> pages_;          ///< of files
   std::vector<Index> torch_indexes_;  ///< of builds, in place of a file's default one
   std::vector<PlacedCommand> commands_;
   std::optional<SourcePlace> beside_for_cpu_;  ///< an index of such builds
   Index cuda_;                                 ///< where `cuda` comes from, and as written
   std::vector<Step> steps_;
   std::set<fs::path> read_;
+  /// A Python that no release of a distribution has.
+  struct NoSuchPython {
+    SourcePlace place;
+    std::string text;     ///< as written
+    std::string release;  ///< `3.7`
+  };
+  std::optional<NoSuchPython> no_such_python_;
+  std::string python_range_;        ///< that `draft.python` was chosen of
+  std::vector<fs::path> projects_;  ///< folders that a named file of requirements installs
   std::map<std::string, SourcePlace> of_wheels_;  ///< Pythons that wheels by address are for
   bool later_wins_ = false;
+  bool later_pins_win_ = false;
   bool has_headers_ = false;
   std::vector<LeftOut> together_;  ///< texts of the same `why` are joined
   std::set<std::string> told_;     ///< what is left out, each once
@@ -151,6 +179,8 @@ class Conversion {
   std::vector<LocalBuild> local_builds_;  ///< `torch==2.1+cpu`, until it is known where they are
 };
 
+/// Whether it is the address of PyPI itself, which the machine's default index is or mirrors.
+bool is_pypi(std::string_view url);
 /// `12.1` of `cu121`, `12.6` of `cu126`; empty for others.
 std::string release_of_tag(std::string_view tag);
 /// A file name made to an image's: lower case, with dashes; `environment` where nothing is left.

@@ -1,12 +1,14 @@
 // Where packages come from and for which CUDA they are built, as far as other files say so.
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 
 #include "recipes/compat/framework_cuda.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/init/conversion.hpp"
+#include "recipes/init/converters.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/requirement_name.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -41,7 +43,46 @@ std::string builds_of_url(std::string_view url) {
   return found;
 }
 
+/// PyTorch Geometric's extensions, which PyPI has as source alone.
+constexpr std::array<std::string_view, 5> kOfGeometric = {
+    "torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv", "pyg-lib"};
+
+/// Words of an address: `data`, `dgl`, `ai` of `https://data.dgl.ai/`.
+std::vector<std::string> words_of_url(std::string_view url) {
+  std::vector<std::string> words(1);
+  for (const char c : url) {
+    if (is_alphanumeric(c)) {
+      words.back() += to_lower(c);
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  return words;
+}
+
+/// Whether a page of that address is of the package's own: the makers' name is in both.
+bool is_page_of(std::string_view url, std::string_view package) {
+  if (is_among(kOnOwnPages, package)) return false;
+  const std::vector<std::string> words = words_of_url(url);
+  const auto has = [&](std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  if (is_among(kOfGeometric, package)) return has("pyg") || has("geometric");
+  constexpr std::size_t kShortest = 3;
+  const std::string_view first = package.substr(0, package.find('-'));
+  return first.size() >= kShortest && first != "torch" && first != "pytorch" && has(first);
+}
+
 }  // namespace
+
+bool is_pypi(std::string_view url) {
+  const std::size_t start = url.find("://");
+  if (start == std::string_view::npos) return false;
+  const std::string_view rest = url.substr(start + 3);
+  const std::vector<std::string_view> host = split(rest.substr(0, rest.find('/')), '.');
+  if (host.front() != "pypi" || host.back() != "org") return false;
+  return host.size() == 2 || (host.size() == 3 && host[1] == "python");
+}
 
 std::string release_of_tag(std::string_view tag) {
   if (!tag.starts_with("cu") || tag.size() < 5 || tag.size() > 6 || !all_digits(tag.substr(2))) {
@@ -112,6 +153,36 @@ void Conversion::python_index(const SourcePlace& place, std::string_view url, bo
   }
 }
 
+void Conversion::package_index(const SourcePlace& place, const std::string& package,
+                               std::string_view url, bool is_page) {
+  if (comes_in_builds(package)) return python_index(place, url, false);
+  if (is_pypi(url) || !usable_index(place, url)) return;
+  if (builds_of_url(url).empty() || is_page) index_of(package, url, is_page);
+}
+
+void Conversion::page_of_files(const SourcePlace& place, std::string_view url) {
+  says_builds(place, url);
+  if (!usable_index(place, url)) return;
+  pages_.push_back({place, std::string(url)});
+  check_count(pages_.size(), "pages of files");
+}
+
+void Conversion::finish_pages() {
+  for (const Index& page : pages_) {
+    bool some = false;
+    for (const std::string& text : draft.packages) {
+      const std::string package = name_of_requirement(text);
+      if (!is_page_of(page.url, package)) continue;
+      index_of(package, page.url, true);
+      some = true;
+    }
+    if (some || !builds_of_url(page.url).empty()) continue;
+    leave_out(page.place, "-f " + page.url,
+              "a page of files: `index: {PACKAGE: {find-links: URL}}` names it for the packages "
+              "that come from there");
+  }
+}
+
 void Conversion::default_index(const SourcePlace& place, std::string_view url) {
   if (draft.indexes.empty()) {
     draft.indexes.emplace_back(url);
@@ -163,7 +234,27 @@ void Conversion::command_indexes(const SourcePlace& place, CommandIndexes comman
   check_count(commands_.size(), "commands");
 }
 
+void Conversion::finish_extra_indexes() {
+  std::set<std::string> seen;
+  for (const Index& index : extra_indexes_) {
+    if (!seen.insert(index.url).second || is_pypi(index.url)) continue;
+    if (std::find(draft.indexes.begin(), draft.indexes.end(), index.url) != draft.indexes.end()) {
+      continue;
+    }
+    if (!draft.indexes.empty()) {
+      draft.indexes.push_back(index.url);
+    } else {
+      leave_out(index.place, index.url,
+                builds_of_url(index.url).empty()
+                    ? "a recipe that names another index names the default one too: `sources`, "
+                      "`pypi`, first the default one, then this"
+                    : kBuildsElsewhere);
+    }
+  }
+}
+
 void Conversion::finish_indexes() {
+  finish_pages();
   for (const Index& index : torch_indexes_) {
     for (const std::string_view package : kTorchPackages) {
       if (has_package(package)) index_of(std::string(package), index.url, false);
@@ -182,20 +273,9 @@ void Conversion::finish_indexes() {
       for (const std::string& package : command.packages) index_of(package, command.index, false);
     }
   }
-  for (const Index& index : extra_indexes_) {
-    if (std::find(draft.indexes.begin(), draft.indexes.end(), index.url) != draft.indexes.end()) {
-      continue;
-    }
-    if (!draft.indexes.empty()) {
-      draft.indexes.push_back(index.url);
-    } else {
-      leave_out(index.place, index.url,
-                builds_of_url(index.url).empty()
-                    ? "a recipe that names another index names the default one too: `sources`, "
-                      "`pypi`, first the default one, then this"
-                    : kBuildsElsewhere);
-    }
-  }
+  finish_extra_indexes();
+  // PyPI alone is what the machine has anyway, or mirrors.
+  if (draft.indexes.size() == 1 && is_pypi(draft.indexes.front())) draft.indexes.clear();
 }
 
 /// What no build of the framework is for would have no lock: it was an image's, which wheels do not
@@ -227,27 +307,23 @@ void Conversion::finish_cuda() {
 /// the first of the others.
 void Conversion::choose_python() {
   if (!draft.python.empty() || !draft.base.empty()) return;
-  const auto read = parse_requirement(draft.framework);
-  const auto* framework = std::get_if<Requirement>(&read);
-  if (framework == nullptr || framework->specifier.empty()) return;
   constexpr std::array<std::string_view, 6> kInOrder = {"3.11", "3.12", "3.10",
                                                         "3.9",  "3.8",  "3.13"};
-  for (const std::string_view python : kInOrder) {
-    if (!has_builds_for_python(framework->name, framework->specifier, python)) continue;
-    if (python == kInOrder.front()) return;  // the machine's may do as well
+  const std::string python = framework_python(kInOrder);
+  if (python == kInOrder.front()) return;  // the machine's may do as well
+  if (!python.empty()) {
     draft.python = python;
-    note({draft.source, 0}, draft.framework,
-         fmt::format("it has wheels for Python {}, and none for newer ones", python));
-    return;
+    return note({draft.source, 0}, draft.framework.empty() ? "torchvision" : draft.framework,
+                fmt::format("it has wheels for Python {}, and none for newer ones", python));
   }
-  note({draft.source, 0}, draft.framework,
-       "its wheels are for Pythons older than those of Debian and Ubuntu that mlenv knows: "
-       "`sources: "
-       "{python: {url: …, sha256: …}}` brings one along, or a newer release has others");
+  note_old_framework();
 }
 
 /// A Python that was installed beside the distribution's own: the release that has it.
 void Conversion::finish_python() {
+  python_of_projects();
+  choose_nearest_python();
+  fit_python_to_framework();
   choose_python();
   const std::string_view own = python_of_base(draft.base);
   if (draft.python.empty() || own.empty() || own == draft.python) return;

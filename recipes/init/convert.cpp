@@ -8,6 +8,7 @@
 #include "recipes/init/compose_service.hpp"
 #include "recipes/init/conda_packages.hpp"
 #include "recipes/init/convert_folder.hpp"
+#include "recipes/init/convert_pixi.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/project_install.hpp"
 #include "recipes/mistakes.hpp"
@@ -112,7 +113,7 @@ std::optional<SourceFormat> format_of(const fs::path& path) {
     return SourceFormat::project_lock;
   }
   if (name.starts_with("pylock.") && ending == ".toml") return SourceFormat::pylock;
-  if (name == "pixi.toml") return SourceFormat::pixi;
+  if (name == "pixi.toml" || name == "pixi.lock") return SourceFormat::pixi;
   if (name.ends_with("devcontainer.json")) return SourceFormat::devcontainer;
   if (ending == ".ipynb") return SourceFormat::notebook;
   if (name == "readme.md") return SourceFormat::space;
@@ -164,7 +165,8 @@ void convert_source(SourceFormat format, const ConversionSource& source, Convers
     case SourceFormat::pylock:
       return name_requirements(source, to);
     case SourceFormat::pixi:
-      return convert_pixi(source, to);
+      return source.path.extension() == ".lock" ? convert_pixi_lock(source, to)
+                                                : convert_pixi(source, to);
     case SourceFormat::compose:
       return convert_compose(source, to);
     case SourceFormat::devcontainer:

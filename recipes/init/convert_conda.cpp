@@ -15,6 +15,7 @@ class Conda {
 
   void convert() {
     to_.python_has_headers();
+    to_.set_later_pins_win();
     const YamlNode& root = yaml_.root();
     if (is_of_mlflow(root)) return mlflow(root);
     if (convert_conda_lock(yaml_, to_)) return;
@@ -41,7 +42,9 @@ class Conda {
                       "packages are Python's (from its index) and Debian's here");
     }
     // `prefix` is where the environment was on the machine that exported it.
-    yaml_.leave_out_others(root, {"name", "dependencies", "variables", "channels", "prefix"});
+    // `platforms` and `category` are for conda-lock.
+    yaml_.leave_out_others(
+        root, {"name", "dependencies", "variables", "channels", "prefix", "platforms", "category"});
   }
 
  private:

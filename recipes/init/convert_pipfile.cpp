@@ -143,6 +143,7 @@ class Pipfile {
       const bool first = &one == &list.items.front();
       // The first is where all packages come from that name no other; Pipenv writes its own as
       // `pypi`.
+      if (is_pypi(url)) continue;
       if (first && !name.empty() && name != "pypi") {
         to_.python_index(place(one), url, true);
         continue;
@@ -157,9 +158,7 @@ class Pipfile {
   }
 
   void settings(const TomlValue& table) {
-    if (!table.is_set("allow_prereleases")) return;
-    to_.leave_out(place(*table.find("allow_prereleases")), "allow_prereleases",
-                  "the recipe says it with `prerelease: allow`");
+    if (table.is_set("allow_prereleases")) to_.draft.choice.prerelease = "allow";
   }
 
   void for_development(const TomlValue& table) {

@@ -5,7 +5,9 @@
 #include <fmt/core.h>
 
 #include "recipes/init/conda_packages.hpp"
-#include "recipes/init/converters.hpp"
+#include "recipes/init/convert_pixi.hpp"
+#include "recipes/init/pixi_options.hpp"
+#include "recipes/steering.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
@@ -16,10 +18,25 @@ class Pixi {
  public:
   Pixi(const ConversionSource& source, Conversion& to) : source_(source), packages_(to), to_(to) {}
 
+  /// All but packages.
+  void settings(const TomlValue& root) {
+    of_lock_ = true;
+    const DefaultEnvironment chosen = default_environment(root.find("environments"));
+    for (const char* key : {"workspace", "project"}) {
+      if (const TomlValue* table = root.find(key)) workspace(*table);
+    }
+    if (chosen.itself) feature(root);
+    const TomlValue* all = root.find("feature");
+    for (const std::string& name : chosen.features) {
+      if (const TomlValue* one = all == nullptr ? nullptr : all->find(name)) feature(*one);
+    }
+  }
+
   void convert(const TomlValue& root) {
     const DefaultEnvironment chosen = default_environment(root.find("environments"));
     if (chosen.itself) feature(root);
     for (const auto& [key, value] : root.members) {
+      if (says_nothing(value)) continue;
       if (key == "workspace" || key == "project") {
         workspace(value);
       } else if (key == "feature") {
@@ -66,9 +83,9 @@ class Pixi {
   void feature(const TomlValue& root) {
     for (const auto& [key, value] : root.members) {
       if (key == "dependencies" || key == "host-dependencies") {
-        conda(value);
+        if (!of_lock_) conda(value);
       } else if (key == "pypi-dependencies") {
-        pypi(value);
+        if (!of_lock_) pypi(value);
       } else if (key == "system-requirements") {
         of_machine(value);
       } else if (key == "activation") {
@@ -76,9 +93,15 @@ class Pixi {
       } else if (key == "target") {
         target(value);
       } else if (key == "pypi-options") {
-        indexes(value);
+        if (!of_lock_) pixi_indexes(source_, value, to_);
+        pixi_options(source_, value, to_);
       }
     }
+  }
+
+  /// `[tasks]` without one, as `pixi init` writes it.
+  static bool says_nothing(const TomlValue& value) {
+    return value.kind == TomlKind::table && value.members.empty();
   }
 
   void features(const TomlValue& all, const std::vector<std::string>& chosen) {
@@ -105,6 +128,15 @@ class Pixi {
   void workspace(const TomlValue& table) {
     const std::string name = table.text_of("name");
     if (!name.empty()) to_.draft.name = image_name_from(name);
+    const TomlValue* date = table.find("exclude-newer");
+    if (date == nullptr) return;
+    if (is_upload_date(date->text)) {
+      to_.draft.choice.exclude_newer = date->text;
+    } else {
+      to_.leave_out(
+          place(*date), "exclude-newer",
+          "`exclude-newer` of the recipe is a day, as in `2024-06-30`, or a moment in UTC");
+    }
   }
 
   /// A channel that says for which CUDA its packages are: `nvidia/label/cuda-12.4.0`.
@@ -199,26 +231,27 @@ class Pixi {
     }
   }
 
-  void indexes(const TomlValue& table) {
-    const std::string index = table.text_of("index-url");
-    if (!index.empty()) to_.python_index(place(table), index, true);
-    if (const TomlValue* more = table.find("extra-index-urls")) {
-      for (const TomlValue& one : more->items) to_.python_index(place(one), one.text, false);
-    }
-  }
-
   const ConversionSource& source_;
   CondaPackages packages_;
   Conversion& to_;
+  bool of_lock_ = false;
 };
+
+TomlValue manifest_of(const ConversionSource& source) {
+  TomlValue root = parse_toml({source.path, source.text, "source-invalid", {}});
+  const TomlValue* tool = root.find("tool");
+  const TomlValue* own = tool == nullptr ? nullptr : tool->find("pixi");
+  return own == nullptr ? root : TomlValue(*own);
+}
 
 }  // namespace
 
+void convert_pixi_settings(const ConversionSource& source, Conversion& to) {
+  Pixi(source, to).settings(manifest_of(source));
+}
+
 void convert_pixi(const ConversionSource& source, Conversion& to) {
-  const TomlValue root = parse_toml({source.path, source.text, "source-invalid", {}});
-  const TomlValue* tool = root.find("tool");
-  const TomlValue* own = tool == nullptr ? nullptr : tool->find("pixi");
-  Pixi(source, to).convert(own == nullptr ? root : *own);
+  Pixi(source, to).convert(manifest_of(source));
 }
 
 }  // namespace mlenv

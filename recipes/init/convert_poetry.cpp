@@ -31,7 +31,7 @@ class PoetryTable {
     if (all != nullptr) dependencies(*all);
     if (const TomlValue* groups = poetry.table("group")) read_groups(*groups);
     left("dev-dependencies", poetry, "for development: add with `mlenv add` what the image needs");
-    left("scripts", poetry, "the project itself is not installed, and so are none of its programs");
+    left("scripts", poetry, "programs of the project, which itself is not installed");
     if (const TomlValue* sources = poetry.find("source")) read_sources(*sources);
   }
 
@@ -42,7 +42,7 @@ class PoetryTable {
     const TomlValue* found = in.table(key);
     if (found == nullptr) return;
     for (const auto& [name, value] : found->members) {
-      to_.leave_out(place(value), key + '.' + name, why);
+      to_.leave_out_with_others(place(value), name, why);
     }
   }
 
@@ -64,8 +64,9 @@ class PoetryTable {
       if (is_chosen(choice_.extras, name)) {
         for (const TomlValue& one : packages.items) wanted_.insert(normalise_wheel_name(one.text));
       } else {
-        to_.leave_out(place(packages), "extras." + name,
-                      "an extra of its own: add with `mlenv add` what the image needs");
+        to_.leave_out_with_others(place(packages), name,
+                                  "extras, which nothing asks for: add with `mlenv add` what the "
+                                  "image needs");
       }
     }
   }
@@ -75,8 +76,9 @@ class PoetryTable {
       if (name == "main" || is_chosen(choice_.groups, name)) {
         if (const TomlValue* all = group.table("dependencies")) dependencies(*all);
       } else {
-        to_.leave_out(place(group), "group." + name,
-                      "a group of its own: add with `mlenv add` what the image needs");
+        to_.leave_out_with_others(place(group), "group." + name,
+                                  "groups, which nothing asks for: add with `mlenv add` what the "
+                                  "image needs");
       }
     }
   }

@@ -58,7 +58,9 @@ class PyprojectConverter {
   void groups(const TomlValue& in, const std::string& key, std::string_view why) {
     const TomlValue* found = in.table(key);
     if (found == nullptr) return;
-    for (const auto& [name, value] : found->members) leave_out(value, key + '.' + name, why);
+    for (const auto& [name, value] : found->members) {
+      to_.leave_out_with_others(place(value), name, why);
+    }
   }
 
   void python(const TomlValue* range) {
@@ -78,7 +80,7 @@ class PyprojectConverter {
     if (const TomlValue* list = project.find("dependencies")) packages(*list, "dependencies");
     extras(project);
     for (const std::string key : {"scripts", "gui-scripts", "entry-points"}) {
-      groups(project, key, "the project itself is not installed, and so are none of its programs");
+      groups(project, key, "programs of the project, which itself is not installed");
     }
     const TomlValue* dynamic = project.find("dynamic");
     if (dynamic == nullptr) return;
@@ -104,19 +106,24 @@ class PyprojectConverter {
     if (all == nullptr) return;
     for (const auto& [name, list] : all->members) {
       const std::string whole = key + '.' + name;
-      is_chosen(chosen, name) ? packages(list, whole) : leave_out(list, whole, why);
+      if (is_chosen(chosen, name)) {
+        packages(list, whole);
+      } else {
+        to_.leave_out_with_others(place(list), name, why);
+      }
     }
   }
 
   void extras(const TomlValue& project) {
     chosen_lists(project, "optional-dependencies", choice_.extras,
-                 "not asked for: `requirements: [\"pyproject.toml[NAME]\"]` takes one");
+                 "extras, which nothing asks for: `requirements: [\"pyproject.toml[NAME]\"]` takes "
+                 "one");
   }
 
   void taken_groups() {
     chosen_lists(root_, "dependency-groups", choice_.groups,
-                 "not asked for: `requirements: [{file: pyproject.toml, groups: [NAME]}]` takes "
-                 "one");
+                 "groups, which nothing asks for: `requirements: [{file: pyproject.toml, groups: "
+                 "[NAME]}]` takes one");
   }
 
   /// Where the build backend reads them (setuptools' documentation, "Dynamic Metadata";
@@ -188,34 +195,49 @@ class PyprojectConverter {
     there.specifier.clear();
     there.address = plain ? address_in_toml(source_, *source, to_) : std::string{};
     if (!there.address.empty()) return to_.python_package(place(item), there.str());
-    if (index_of_builds(*one, *source)) return to_.python_package(place(item), item.text);
-    leave_out(*source, "tool.uv.sources." + one->name,
-              "neither one repository nor one path or URL: the package is taken from an index");
+    if (!from_indexes(*one, *source)) {
+      leave_out(*source, "tool.uv.sources." + one->name,
+                "neither an index nor one repository, path or URL: the package is taken from the "
+                "default index");
+    }
     to_.python_package(place(item), item.text);
   }
 
-  /// Whether uv takes it from an index that says for which CUDA its builds are.
-  bool index_of_builds(const Requirement& requirement, const TomlValue& source) {
-    if (indexes_ == nullptr || !comes_in_builds(requirement.name)) return false;
+  /// Whether each entry that counts is an index, which is then the package's own; none counts where
+  /// all are of extras, groups and systems that nobody asks for.
+  bool from_indexes(const Requirement& requirement, const TomlValue& source) {
     const std::span<const TomlValue> entries = source.kind == TomlKind::list
                                                    ? std::span<const TomlValue>(source.items)
                                                    : std::span<const TomlValue>(&source, 1);
-    bool found = false;
+    bool all = true;
     for (const TomlValue& entry : entries) {
-      const std::string name = entry.text_of("index");
-      const std::string marker = entry.text_of("marker");
-      const std::string extra = entry.text_of("extra");
-      if (name.empty() || !entry.text_of("group").empty()) continue;
-      if (!extra.empty() && !is_chosen(choice_.extras, extra)) continue;
-      if (!marker.empty() && marker_mistake(marker)) continue;
-      if (marker_reach(marker) == MarkerReach::none) continue;
-      for (const TomlValue& index : indexes_->items) {
-        if (index.text_of("name") != name) continue;
-        to_.python_index(place(index), index.text_of("url"), false);
-        found = true;
+      if (!counts(entry)) continue;
+      const TomlValue* index = index_called(entry.text_of("index"));
+      if (index == nullptr) {
+        all = false;
+      } else {
+        to_.package_index(place(*index), requirement.normalised_name(), index->text_of("url"),
+                          index->text_of("format") == "flat");
       }
     }
-    return found;
+    return all;
+  }
+
+  bool counts(const TomlValue& entry) const {
+    const std::string marker = entry.text_of("marker");
+    const std::string extra = entry.text_of("extra");
+    const std::string group = entry.text_of("group");
+    if (!extra.empty() && !is_chosen(choice_.extras, extra)) return false;
+    if (!group.empty() && !is_chosen(choice_.groups, group)) return false;
+    return marker.empty() || marker_mistake(marker) || marker_reach(marker) != MarkerReach::none;
+  }
+
+  const TomlValue* index_called(const std::string& name) const {
+    if (indexes_ == nullptr || name.empty()) return nullptr;
+    for (const TomlValue& index : indexes_->items) {
+      if (index.text_of("name") == name && !index.text_of("url").empty()) return &index;
+    }
+    return nullptr;
   }
 
   /// In uv's table, or in Poetry's, which beside `[project]` says where a package is.

@@ -17,11 +17,17 @@ constexpr std::string_view kConditional =
     "added under a condition that only running the setup file decides: write into `packages` what "
     "the image needs";
 
+/// As setuptools reads a line of requirements: what stands behind ` #` is a comment.
+std::string_view without_comment(std::string_view text) {
+  return trim(text.starts_with('#') ? "" : text.substr(0, text.find(" #")));
+}
+
 void convert_setup_facts(const ConversionSource& source, const SetupFacts& facts, Conversion& to) {
   if (facts.name) to.draft.name = image_name_from(*facts.name);
   if (facts.python) to.python_range({source.shown, facts.line}, *facts.python);
   if (facts.requires_) {
-    for (const std::string& text : facts.requires_->items) {
+    for (const std::string& item : facts.requires_->items) {
+      const std::string_view text = without_comment(item);
       if (!text.empty()) to.python_package({source.shown, facts.requires_->line}, text);
     }
   }

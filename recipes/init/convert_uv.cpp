@@ -2,6 +2,7 @@
 // "Settings").
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -24,6 +25,7 @@ class UvTable {
   UvTable(const ConversionSource& source, Conversion& to) : source_(source), to_(to) {}
 
   void convert(const TomlValue& uv) {
+    if (const TomlValue* sources = uv.table("sources")) name_sources(*sources);
     DraftChoice& choice = to_.draft.choice;
     for (const auto& [key, value] : uv.members) {
       if (key == "override-dependencies") {
@@ -55,6 +57,15 @@ class UvTable {
   }
 
  private:
+  /// What is about uv's own work in the project's folder, and nothing of the environment.
+  static bool is_of_work(std::string_view key) {
+    constexpr std::array<std::string_view, 16> kKeys = {
+        "package",       "managed",           "workspace",   "cache-dir",
+        "cache-keys",    "compile-bytecode",  "link-mode",   "native-tls",
+        "offline",       "preview",           "publish-url", "python-downloads",
+        "build-backend", "python-preference", "check-url",   "required-version"};
+    return is_among(kKeys, key);
+  }
   SourcePlace place(const TomlValue& value) const { return {source_.shown, value.line}; }
   static std::string all() { return std::string(kAllPackages); }
 
@@ -69,28 +80,88 @@ class UvTable {
                   "`build: {requires: …}`");
     }
     if (key == "index") return indexes(value);
-    if (key == "dependency-metadata" || key == "config-settings" ||
-        key == "config-settings-package") {
-      return left(value, key,
-                  key.starts_with("config")
-                      ? "the recipe says it under `build: {config-settings: …}`"
-                      : "the recipe says it under `dependency-metadata`");
+    if (key == "exclude-newer" && is_upload_date(value.text)) {
+      to_.draft.choice.exclude_newer = value.text;
+      return;
     }
+    if (key == "exclude-newer") {
+      return left(value, key,
+                  "`exclude-newer` of the recipe is a day, as in `2024-06-30`, or a moment in UTC");
+    }
+    if (key == "dependency-metadata") return metadata(value);
+    if (key == "config-settings") return config_settings({}, value);
+    if (key == "config-settings-package") return config_settings_of_packages(value);
+    if (key == "extra-index-url") {
+      for (const TomlValue& one : value.items) to_.python_index(place(one), one.text, false);
+      return;
+    }
+    if (is_of_work(key)) return;
     left(value, key, "a setting of uv's: no key of the recipe stands for it");
+  }
+
+  /// Indexes that packages are sent to.
+  void name_sources(const TomlValue& sources) {
+    for (const auto& [package, value] : sources.members) {
+      sources_.insert(value.text_of("index"));
+      for (const TomlValue& one : value.items) sources_.insert(one.text_of("index"));
+    }
+    sources_.erase("");
   }
 
   /// The default one is the recipe's; those that packages name are read with these.
   void indexes(const TomlValue& list) {
-    bool further = false;
     for (const TomlValue& one : list.items) {
       const std::string url = one.text_of("url");
-      if (one.is_set("default") && !one.is_set("explicit") && !url.empty()) {
-        to_.python_index(place(one), url, true);
-      } else {
-        further = true;
+      if (url.empty() || one.is_set("explicit") || sources_.contains(one.text_of("name"))) continue;
+      to_.python_index(place(one), url, one.is_set("default"));
+    }
+  }
+
+  /// `{name, version, requires-dist, …}` of a package each.
+  void metadata(const TomlValue& list) {
+    for (const TomlValue& one : list.items) {
+      DraftMetadata stated{normalise_wheel_name(one.text_of("name")),
+                           one.text_of("version"),
+                           one.text_of("requires-python"),
+                           {},
+                           {}};
+      if (const TomlValue* needs = one.find("requires-dist")) {
+        requirements(*needs, "dependency-metadata", stated.requires_dist);
+      }
+      for (const std::string& extra : one.texts_of("provides-extra")) {
+        if (is_wheel_name(normalise_wheel_name(extra))) stated.extras.push_back(extra);
+      }
+      const bool clean = !has_control(stated.version) && !has_control(stated.requires_python);
+      if (is_wheel_name(stated.name) && clean) {
+        to_.draft.choice.metadata.push_back(std::move(stated));
       }
     }
-    if (further) left(list, "index", "a setting of uv's: indexes can be named in `sources`");
+    to_.check_count(to_.draft.choice.metadata.size(), "packages of uv's settings");
+  }
+
+  /// `KEY = "value"`, `KEY = ["a", "b"]` or `KEY = true` of the build of `package` (empty: of all).
+  void config_settings(const std::string& package, const TomlValue& table) {
+    for (const auto& [key, value] : table.members) {
+      std::vector<std::string> values;
+      if (value.kind == TomlKind::text) values.push_back(value.text);
+      if (value.kind == TomlKind::boolean) values.emplace_back(value.boolean ? "true" : "false");
+      for (const TomlValue& one : value.items) values.push_back(one.text);
+      const bool clean = std::none_of(values.begin(), values.end(),
+                                      [](const std::string& one) { return has_control(one); });
+      if (values.empty() || !clean || has_control(key)) {
+        left(value, "config-settings." + key, "not a setting that a recipe can hold");
+      } else {
+        to_.draft.choice.config_settings.push_back({package, key, std::move(values)});
+      }
+    }
+    to_.check_count(to_.draft.choice.config_settings.size(), "settings of builds");
+  }
+
+  void config_settings_of_packages(const TomlValue& all) {
+    for (const auto& [package, table] : all.members) {
+      const std::string name = normalise_wheel_name(package);
+      if (is_wheel_name(name)) config_settings(name, table);
+    }
   }
 
   void requirements(const TomlValue& list, std::string_view key, std::vector<std::string>& to) {
@@ -161,6 +232,7 @@ class UvTable {
 
   const ConversionSource& source_;
   Conversion& to_;
+  std::set<std::string> sources_;
 };
 
 }  // namespace

@@ -257,9 +257,39 @@ std::string inline_list(const std::vector<std::string>& items) {
   return fmt::format("[{}]", join(quoted, ", "));
 }
 
+void write_metadata(Writer& writer, const DraftChoice& choice) {
+  if (!choice.metadata.empty()) writer.text += "dependency-metadata:\n";
+  for (const DraftMetadata& one : choice.metadata) {
+    writer.text += fmt::format("  - name: {}\n", draft_scalar(one.name));
+    const auto text = [&](std::string_view key, const std::string& value) {
+      if (!value.empty()) writer.text += fmt::format("    {}: {}\n", key, yaml_quoted(value));
+    };
+    text("version", one.version);
+    text("requires-python", one.requires_python);
+    writer.text += fmt::format("    requires-dist: {}\n", inline_list(one.requires_dist));
+    if (!one.extras.empty()) {
+      writer.text += fmt::format("    provides-extra: {}\n", inline_list(one.extras));
+    }
+  }
+}
+
+void write_config_settings(Writer& writer, const std::vector<DraftConfigSetting>& settings) {
+  if (!settings.empty()) writer.text += "  config-settings:\n";
+  std::string_view package;
+  for (const DraftConfigSetting& one : settings) {
+    if (!one.package.empty() && one.package != package) {
+      writer.text += fmt::format("    {}:\n", draft_scalar(one.package));
+    }
+    package = one.package;
+    writer.text += fmt::format(
+        "    {}{}: {}\n", package.empty() ? "" : "  ", draft_scalar(one.key),
+        one.values.size() == 1 ? yaml_quoted(one.values.front()) : inline_list(one.values));
+  }
+}
+
 void write_build(Writer& writer, const DraftChoice& choice) {
   if (choice.build_constraints.empty() && choice.build_requires.empty() &&
-      choice.build_env.empty()) {
+      choice.build_env.empty() && choice.config_settings.empty()) {
     return;
   }
   writer.text += "build:\n";
@@ -277,6 +307,7 @@ void write_build(Writer& writer, const DraftChoice& choice) {
       writer.text += fmt::format("      {}: {}\n", name, yaml_quoted(value));
     }
   }
+  write_config_settings(writer, choice.config_settings);
 }
 
 void write_choice(Writer& writer, const DraftChoice& choice) {
@@ -290,6 +321,8 @@ void write_choice(Writer& writer, const DraftChoice& choice) {
   list("no-binary", choice.no_binary);
   list("only-binary", choice.only_binary);
   if (!choice.prerelease.empty()) writer.key("prerelease", choice.prerelease);
+  if (!choice.exclude_newer.empty()) writer.key("exclude-newer", choice.exclude_newer);
+  write_metadata(writer, choice);
   write_build(writer, choice);
   const std::string said = std::exchange(writer.text, before);
   if (said.empty()) return;

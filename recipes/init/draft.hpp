@@ -44,6 +44,24 @@ struct DraftIndex {
   friend bool operator==(const DraftIndex&, const DraftIndex&) = default;
 };
 
+/// An item of `dependency-metadata`.
+struct DraftMetadata {
+  std::string name;  ///< normalised
+  std::string version;
+  std::string requires_python;
+  std::vector<std::string> requires_dist;
+  std::vector<std::string> extras;
+  friend bool operator==(const DraftMetadata&, const DraftMetadata&) = default;
+};
+
+/// One key of `build: {config-settings: …}`.
+struct DraftConfigSetting {
+  std::string package;  ///< normalised; empty: of all
+  std::string key;
+  std::vector<std::string> values;
+  friend bool operator==(const DraftConfigSetting&, const DraftConfigSetting&) = default;
+};
+
 /// How packages are chosen and built: keys of the recipe in uv's and pip's words
 /// (recipes/steering.hpp has what they mean).
 struct DraftChoice {
@@ -56,6 +74,9 @@ struct DraftChoice {
   std::vector<std::string> no_binary;
   std::vector<std::string> only_binary;
   std::string prerelease;
+  std::string exclude_newer;  ///< a day, or a moment in UTC
+  std::vector<DraftMetadata> metadata;
+  std::vector<DraftConfigSetting> config_settings;
   std::vector<std::string> build_constraints;
   ByPackage<std::vector<std::string>> build_requires;
   ByPackage<std::vector<std::pair<std::string, std::string>>> build_env;

@@ -10,6 +10,7 @@
 #include "recipes/compat/cuda_releases.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/requirement.hpp"
+#include "recipes/requirement_name.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
@@ -52,6 +53,12 @@ void choose_pytorch_cuda(Draft& draft, const std::string& driver, std::string_vi
   }
 }
 
+/// Beside another framework: its default wheels bring CUDA.
+bool wants_torch(const Draft& draft) {
+  return std::any_of(draft.packages.begin(), draft.packages.end(),
+                     [](const std::string& one) { return name_of_requirement(one) == "torch"; });
+}
+
 void choose_cuda(Draft& draft, const std::string& driver) {
   const std::string package = package_of(draft.framework);
   const bool torch = package == "pytorch" || package == "torch";
@@ -66,6 +73,9 @@ void choose_cuda(Draft& draft, const std::string& driver) {
   }
   if (torch) {
     choose_pytorch_cuda(draft, driver, newest);
+  } else if (newest.empty() && wants_torch(draft)) {
+    draft.cuda_note = "`cpu` would ask for builds of PyTorch without CUDA, too.";
+    return;
   } else {
     draft.cuda = newest.empty() ? "cpu" : newest;
     draft.cuda_note = driver.empty() ? "This machine has no NVIDIA driver; `\"12\"` and `\"13\"` "

@@ -60,6 +60,9 @@ std::vector<std::string> items_for(const MachineWord& word) {
     return is_among(prerelease_words(), word.value) ? std::vector{word.value}
                                                     : std::vector<std::string>{};
   }
+  if (word.key == "exclude-newer") {
+    return is_upload_date(word.value) ? std::vector{word.value} : std::vector<std::string>{};
+  }
   if (!word.key.ends_with("-binary") || word.value.empty()) return {};
   const bool all = word.value == "1" || word.value == "true" || word.value == "yes";
   if (all) return {std::string(kAllPackages)};
@@ -73,7 +76,9 @@ std::vector<std::string> items_for(const MachineWord& word) {
 
 std::string key_lines(const std::string& key, const std::vector<std::string>& items) {
   const bool build = key.starts_with("build:");
-  if (key == "prerelease") return fmt::format("prerelease: {}\n", items.front());
+  if (key == "prerelease" || key == "exclude-newer") {
+    return fmt::format("{}: {}\n", key, items.front());
+  }
   std::string out = build ? "build:\n  constraints:\n" : key + ":\n";
   for (const std::string& item : items) {
     std::string quoted;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <map>
 #include <set>
 
@@ -11,12 +12,14 @@
 #include "base/error.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/init/poetry_markers.hpp"
 #include "recipes/init/poetry_versions.hpp"
 #include "recipes/project_name.hpp"
 #include "recipes/project_path.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/requirement_files.hpp"
+#include "recipes/resolve/versions.hpp"
 #include "recipes/steering.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
@@ -96,7 +99,8 @@ class Installer {
       read_requirement_files(parse_recipe(
           fmt::format("name: x\nbase: debian:bookworm\nrequirements: [{}]\n", as_json.dump()),
           recipe));
-    } catch (const Error&) {  // what it cannot read is told line by line
+    } catch (const Error& error) {  // what it cannot read is told line by line
+      if (found_.extension() == ".lock") not_taken(*name, error);
       return false;
     }
     // A layer without the project comes first, and the whole thing after it.
@@ -108,6 +112,16 @@ class Installer {
     }
     to_.draft.requirements.push_back(std::move(item));
     return true;
+  }
+
+  /// The versions that a lock holds are somebody's wish.
+  void not_taken(const std::string& name, const Error& error) {
+    const std::string& whole = error.frames().back();
+    const std::string why = whole.substr(0, whole.find('\n'));
+    const std::size_t place = why.find(": ");
+    to_.leave_out({name, 0}, name,
+                  fmt::format("its versions do not count, but those that pyproject.toml allows: {}",
+                              why.substr(place == std::string::npos ? 0 : place + 2)));
   }
 
   static void add_missing(std::vector<std::string>& names, const std::vector<std::string>& more) {
@@ -256,6 +270,40 @@ std::string pinned_marker(const TomlValue& package) {
   return text;
 }
 
+/// What a poetry.lock without markers says elsewhere of when its packages are wanted.
+std::map<std::string, std::string> conditions_of_lock(const ConversionSource& source,
+                                                      const TomlValue& root) {
+  const fs::path pyproject = source.path.parent_path() / "pyproject.toml";
+  if (source.path.filename() != "poetry.lock" || !is_there(pyproject)) return {};
+  return markers_of_poetry_lock(
+      root,
+      parse_toml(
+          {pyproject, read_small_file(pyproject, size_limit::kPyproject), "source-invalid", {}}));
+}
+
+/// Packages that a lock has in several versions without a marker, as Poetry's did before it wrote
+/// these: `>=1.0,<=2.0` of each.
+std::map<std::string, std::string> packages_in_versions(const TomlValue& packages) {
+  std::map<std::string, std::vector<std::string>> all;
+  for (const TomlValue& package : packages.items) {
+    const TomlValue* extras = package.find("extras");  // of PDM: an entry beside the package's own
+    const bool plain = package.find("source") == nullptr && package.text_of("git").empty() &&
+                       pinned_marker(package).empty() &&
+                       (extras == nullptr || extras->items.empty());
+    if (plain)
+      all[normalise_wheel_name(package.text_of("name"))].push_back(package.text_of("version"));
+  }
+  std::map<std::string, std::string> several;
+  for (auto& [name, versions] : all) {
+    if (versions.size() < 2) continue;
+    std::sort(versions.begin(), versions.end(), [](const std::string& a, const std::string& b) {
+      return std::is_lt(compare_versions(a, b));
+    });
+    several[name] = fmt::format(">={},<={}", versions.front(), versions.back());
+  }
+  return several;
+}
+
 void python_of_lock(const ConversionSource& source, const TomlValue& root, Conversion& to) {
   const TomlValue* metadata = root.find("metadata");
   if (metadata == nullptr) return;
@@ -300,6 +348,9 @@ void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& ch
   if (packages == nullptr) {
     return to.leave_out({source.shown, 1}, source.shown, "it holds no `[[package]]`");
   }
+  const std::map<std::string, std::string> markers = conditions_of_lock(source, root);
+  const std::map<std::string, std::string> several = packages_in_versions(*packages);
+  std::set<std::string> told;
   for (const TomlValue& package : packages->items) {
     const TomlValue* name = package.find("name");
     const TomlValue* version = package.find("version");
@@ -312,10 +363,20 @@ void convert_pinned_lock(const ConversionSource& source, const ProjectChoice& ch
     // PDM has a package with extras in an entry of its own, beside the package itself.
     const TomlValue* own = package.find("extras");
     if (own != nullptr && !own->items.empty()) continue;
+    if (const auto some = several.find(normalise_wheel_name(name->text)); some != several.end()) {
+      if (!told.insert(some->first).second) continue;
+      to.note(place, name->text + some->second,
+              "versions for different Pythons or machines: the lock does not say which is whose, "
+              "and what fits is taken");
+      to.python_package(place, name->text + some->second);
+      continue;
+    }
     const std::string address = pinned_address(package, source.path, to);
-    to.python_package(place, name->text +
-                                 (address.empty() ? "==" + version->text : " @ " + address) +
-                                 pinned_marker(package));
+    std::string marker = pinned_marker(package);
+    const auto condition = markers.find(normalise_wheel_name(name->text));
+    if (marker.empty() && condition != markers.end()) marker = " ; " + condition->second;
+    to.python_package(
+        place, name->text + (address.empty() ? "==" + version->text : " @ " + address) + marker);
   }
   python_of_lock(source, root, to);
 }

@@ -13,7 +13,9 @@
 #include "recipes/project_path.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/requirement_files.hpp"
+#include "recipes/steering.hpp"
 #include "recipes/text.hpp"
+#include "recipes/wheel_name.hpp"
 
 namespace mlenv {
 namespace {
@@ -30,14 +32,11 @@ constexpr std::string_view kOwnProject =
     "copy its code with `files`";
 constexpr std::string_view kNamed =
     "it counts where the file itself is named, `requirements: [FILE]`";
-constexpr std::array<RefusedOption, 11> kRefusedOptions = {
+constexpr std::array<RefusedOption, 8> kRefusedOptions = {
     {{"-c", kNamed},
      {"--constraint", kNamed},
      {"-f", kNamed},
      {"--find-links", kNamed},
-     {"--pre", "the recipe says it with `prerelease: allow`"},
-     {"--no-binary", "the recipe says it with `no-binary`"},
-     {"--only-binary", "the recipe says it with `only-binary`"},
      {"--prefer-binary", "the recipe says it with `prefer-binary`"},
      {"--require-hashes", kNamed},
      {"--trusted-host",
@@ -75,6 +74,20 @@ std::vector<Line> joined_lines(std::string_view text) {
   }
   std::erase_if(lines, [](const Line& line) { return line.text.empty(); });
   return lines;
+}
+
+/// `.`, `./libs/x` of `-e .` and `./libs/x[dev]`: from where pip is started.
+std::vector<std::string> installed_folders(std::string_view text) {
+  std::vector<std::string> folders;
+  for (const Line& line : joined_lines(text)) {
+    std::string_view rest = line.text;
+    for (const std::string_view option : {"-e", "--editable"}) {
+      if (rest.starts_with(option)) rest = trim(rest.substr(option.size()));
+    }
+    rest = rest.substr(0, rest.find_first_of("[ ;"));
+    if (rest == "." || rest.starts_with("./")) folders.emplace_back(rest);
+  }
+  return folders;
 }
 
 }  // namespace
@@ -128,10 +141,37 @@ class RequirementsFile {
     if (name == "-i" || name == "--index-url") return to_.python_index(place, value, true);
     if (name == "--extra-index-url") return to_.python_index(place, value, false);
     if (name == "-e" || name == "--editable") return editable(place, text, value);
+    if ((name == "-f" || name == "--find-links") && says(value, "://")) {
+      return to_.page_of_files(place, value);
+    }
+    if (choice(name, value)) return;
     for (const RefusedOption& one : kRefusedOptions) {
       if (one.name == name) return to_.leave_out(place, text, one.why);
     }
     to_.leave_out(place, text, "an option of pip that no key stands for");
+  }
+
+  /// What the recipe has keys for.
+  bool choice(std::string_view name, std::string_view value) {
+    DraftChoice& choice = to_.draft.choice;
+    if (name == "--pre") choice.prerelease = "allow";
+    if (name == "--no-binary") choose(value, choice.no_binary);
+    if (name == "--only-binary") choose(value, choice.only_binary);
+    return name == "--pre" || name == "--no-binary" || name == "--only-binary";
+  }
+
+  /// `numpy,scipy`, `:all:`; `:none:` takes back what stands before it.
+  static void choose(std::string_view value, std::vector<std::string>& list) {
+    for (const std::string_view one : split(value, ',')) {
+      const std::string name = normalise_wheel_name(trim(one));
+      if (trim(one) == ":none:") {
+        list.clear();
+      } else if (trim(one) == kAllPackages) {
+        list = {std::string(kAllPackages)};
+      } else if (is_wheel_name(name)) {
+        list.push_back(name);
+      }
+    }
   }
 
   void editable(const SourcePlace& place, const std::string& text, const std::string& value) {
@@ -217,6 +257,7 @@ void Conversion::requirements(const fs::path& path, const std::string& shown,
   }
   if (auto name = name_for_requirements(real, text)) {
     draft.requirements.push_back({*std::move(name)});
+    for (const std::string& folder : installed_folders(text)) projects_.push_back(folder_ / folder);
     return;
   }
   RequirementsFile(*this, path, shown).read(text);

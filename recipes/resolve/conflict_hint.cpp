@@ -9,6 +9,7 @@
 
 #include "recipes/compat/cuda_libraries.hpp"
 #include "recipes/distribution.hpp"
+#include "recipes/requirement.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
@@ -72,6 +73,20 @@ std::vector<std::string> quoted_words(const std::string& text) {
     words.push_back((*one)[1].str());
   }
   return words;
+}
+
+/// Packages that the recipe asks for in one version.
+std::vector<std::string> exact_versions(const Recipe& recipe) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& text) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    const bool exact = one != nullptr && one->specifier.starts_with("==");
+    if (exact) names.push_back(one->normalised_name());
+  };
+  for (const Placed& one : recipe.packages) add(one.text);
+  for (const ListedText& one : recipe.listed.requirements) add(one.text);
+  return names;
 }
 
 struct Subject {
@@ -245,6 +260,21 @@ std::string other_python_hint(const Recipe& recipe, const std::vector<std::strin
                      name);
 }
 
+std::string date_hint(const Recipe& recipe, const std::string& name) {
+  constexpr std::size_t kEnough = 3;
+  const std::vector<std::string> exact = exact_versions(recipe);
+  const bool own = std::find(exact.begin(), exact.end(), name) != exact.end();
+  if (own || exact.size() < kEnough || !recipe.steering.exclude_newer.empty()) return {};
+  return "where the recipe's exact versions are of another time, `exclude-newer: YYYY-MM-DD`, a "
+         "day "
+         "of it, leaves out what came later";
+}
+
+bool asks_for_exact_version(const Recipe& recipe, const std::string& name) {
+  const std::vector<std::string> exact = exact_versions(recipe);
+  return std::find(exact.begin(), exact.end(), name) != exact.end();
+}
+
 std::string bases_with_python(const Recipe& recipe,
                               const std::function<bool(std::string_view minor)>& fits) {
   if (recipe.base_is_image) return {};
@@ -254,7 +284,10 @@ std::string bases_with_python(const Recipe& recipe,
     for (const SuitePython& known : one.pythons) {
       if (!fits(known.minor)) continue;
       (one.id == recipe.distribution ? own : others)
-          .push_back(fmt::format("`base: {}:{}` (Python {})", one.id, known.suite, known.minor));
+          .push_back(recipe.python ? fmt::format("`base: {}:{}` with `python: \"{}\"`", one.id,
+                                                 known.suite, known.minor)
+                                   : fmt::format("`base: {}:{}` (Python {})", one.id, known.suite,
+                                                 known.minor));
     }
   }
   // The newest of each.

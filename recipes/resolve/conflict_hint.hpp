@@ -30,6 +30,13 @@ std::vector<std::string> pythons_of_wheels(const std::string& told, const std::s
 std::string other_python_hint(const Recipe& recipe, const std::vector<std::string>& minors,
                               const std::string& name);
 
+/// Whether the recipe or a file of its `requirements` asks for one exact version of the package.
+bool asks_for_exact_version(const Recipe& recipe, const std::string& name);
+
+/// For a build that fails of a release which no exact version of the recipe asks for, while others
+/// do: what came later than these may go too far. Empty: it is not so, or `exclude-newer` is said.
+std::string date_hint(const Recipe& recipe, const std::string& name);
+
 /// `3.7, 3.8 and 3.9`
 std::string and_joined(std::vector<std::string> all);
 

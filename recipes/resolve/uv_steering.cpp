@@ -137,6 +137,12 @@ UvSteering::UvSteering(const UvQuestion& question, const Recipe* recipe, const f
     words_.emplace_back("--prerelease");
     words_.push_back(question.prerelease);
   }
+  if (recipe != nullptr && !recipe->steering.exclude_newer.empty()) {
+    // A day ends at the same moment on every machine.
+    const std::string& date = recipe->steering.exclude_newer;
+    words_.emplace_back("--exclude-newer");
+    words_.push_back(date.find('T') == std::string::npos ? date + "T23:59:59Z" : date);
+  }
   if (question.no_sources) return;  // both at once leave nothing
   for (const std::string& name : question.from_source) {
     words_.emplace_back("--no-binary");

@@ -282,9 +282,31 @@ class WheelResolver {
     } catch (const Error& error) {
       if (error.code() != "build-failed") throw;
       const std::vector<std::string> minors = older_pythons(source);
-      if (minors.empty()) throw;
-      throw with_older_pythons(error, source, minors);
+      if (!minors.empty()) throw with_older_pythons(error, source, minors);
+      std::vector<std::string> hints = {held_back_hint(source), error.hint(),
+                                        date_hint(*request_.recipe, source.name)};
+      std::erase(hints, "");
+      if (hints == std::vector{error.hint()} || hints.empty()) throw;
+      throw with_hint(error, join(hints, "; "));
     }
+  }
+
+  /// Of a release that is not the newest, though nobody asked for one: the resolution went back
+  /// until nothing spoke against it.
+  std::string held_back_hint(const SourceRelease& source) const {
+    if (asks_for_exact_version(*request_.recipe, source.name)) return {};
+    const std::string newest = newest_release(source.name);
+    if (newest.empty() || newest == source.version) return {};
+    return fmt::format(
+        "something keeps `{0}` from being newer than {1}: `constraints: [\"{0}>={2}\"]` has mlenv "
+        "say what",
+        source.name, source.version, newest);
+  }
+
+  static Error with_hint(const Error& error, std::string hint) {
+    Error told{error.kind(), error.code(), error.frames().front()};
+    for (std::size_t i = 1; i < error.frames().size(); ++i) told.because(error.frames()[i]);
+    return std::move(told).hint(std::move(hint));
   }
 
   /// Those that it has wheels for, all older than the image's, the oldest first.
@@ -308,8 +330,7 @@ class WheelResolver {
 
   Error with_older_pythons(const Error& error, const SourceRelease& source,
                            const std::vector<std::string>& minors) const {
-    Error told{error.kind(), error.code(), error.frames().front()};
-    for (std::size_t i = 1; i < error.frames().size(); ++i) told.because(error.frames()[i]);
+    Error told = with_hint(error, {});
     told.because(fmt::format("`{}` {} is older than Python {}: its wheels are for Python {}",
                              source.name, source.version, version_prefix(request_.python, 2),
                              and_joined(minors)));

@@ -27,7 +27,7 @@ TEST(RecipeSteering, ReadsHowPackagesAreChosen) {
           "overrides: [\"numpy <2\", \"attrs>=1 ; python_version < '3.13'\"]\n"
           "exclude: [NVIDIA_nccl.cu12, opencv-python]\n"
           "no-binary: [mpi4py]\nonly-binary: ':all:'\n"
-          "prefer-binary: [Scipy]\nprerelease: allow\n")
+          "prefer-binary: [Scipy]\nprerelease: allow\nexclude-newer: 2024-06-30\n")
           .steering;
   EXPECT_EQ(steering.overrides, (Strings{"attrs>=1 ; python_version < '3.13'", "numpy<2"}));
   EXPECT_EQ(steering.exclude, (Names{"nvidia-nccl-cu12", "opencv-python"}));
@@ -35,6 +35,7 @@ TEST(RecipeSteering, ReadsHowPackagesAreChosen) {
   EXPECT_EQ(steering.only_binary, (Names{":all:"}));
   EXPECT_EQ(steering.prefer_binary, (Names{"scipy"}));
   EXPECT_EQ(steering.prerelease, "allow");
+  EXPECT_EQ(steering.exclude_newer, "2024-06-30");
   EXPECT_TRUE(recipe_with("overrides:\nexclude: []\nbuild: {env: {}}\n").steering.empty());
 }
 
@@ -97,6 +98,9 @@ TEST(RecipeSteering, NamesWhatIsWrongAtItsPlace) {
   EXPECT_TRUE(tells("constraints: [\"a[b]<2\"]\n", "a constraint is on a package"));
   EXPECT_TRUE(tells("constraints: [../c.txt]\n", "leads out"));
   EXPECT_TRUE(tells("prerelease: allowed\n", "`prerelease` is one of allow, disallow"));
+  for (const char* date : {"2024-6-30", "7 days", "2024-13-01", "2024-06-30T12:00:00+02:00"}) {
+    EXPECT_TRUE(tells(std::string("exclude-newer: ") + date + "\n", "neither a day"));
+  }
   EXPECT_TRUE(tells("index: {torch: cu121}\n", "is not a URL"));
   EXPECT_TRUE(tells("index: {torch: \"https://me:secret@h.example/\"}\n", "must not hold a login"));
   EXPECT_TRUE(tells("index: {torch: {}}\n", "`find-links` is missing"));
@@ -151,7 +155,8 @@ Lock lock_steered_by(const std::string& rest) {
 
 constexpr std::string_view kAllKeys =
     "overrides: [numpy<2]\nexclude: [a]\nno-binary: [b]\nonly-binary: [c]\nprefer-binary: [d]\n"
-    "prerelease: allow\nindex: {torch: https://index.example/x, e: {find-links: w}}\n"
+    "prerelease: allow\nexclude-newer: 2024-06-30T12:00:00Z\nindex: {torch: "
+    "https://index.example/x, e: {find-links: w}}\n"
     "dependency-metadata: [{name: f, version: '1', requires-dist: [g], requires-python: '>=3',"
     " provides-extras: [h]}, {name: f}]\n"
     "build: {constraints: [setuptools<81], requires: {i: [j]}, env: {K: \"l\\n\", m: {N: o}},"
@@ -192,6 +197,7 @@ TEST(LockSteering, IsReadStrictly) {
   refused("exclude = [\"a\"]", "exclude = [\"x\"]", "this checksum is not of its content");
   refused("\"numpy<2\"", "\"numpy @ ./x\"", "is not a requirement of an index");
   refused("prerelease = \"allow\"", "prerelease = \"yes\"", "none of uv's words");
+  refused("\"2024-06-30T12:00:00Z\"", "\"June\"", "neither a day nor a moment");
   refused("torch = \"", "torch = \"x", "hex digits");
   refused("K = \"", "\"K L\" = \"", "is not a name for an environment variable");
   refused("network = true", "network = 1", "network");

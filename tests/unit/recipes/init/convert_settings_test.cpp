@@ -66,6 +66,150 @@ TEST_F(ConvertSettingsTest, UvsSettingsBecomeKeys) {
   EXPECT_EQ(recipe.steering.overrides, Strings{"numpy<2"});
 }
 
+TEST_F(ConvertSettingsTest, UvsMetadataSettingsAndDateBecomeKeys) {
+  of("pyproject.toml",
+     "[project]\nname = \"x\"\ndependencies = [\"chum\", \"torchy\"]\n[tool.uv]\n"
+     "exclude-newer = \"2024-06-30\"\npackage = false\n"
+     "config-settings = { jobs = \"2\", flag = [\"a\", \"b\"] }\n"
+     "config-settings-package = { Chum = { editable = true } }\n"
+     "dependency-metadata = [{ name = \"Chum\", version = \"0.7\", requires-dist = [\"numpy\"] }]\n"
+     "[tool.uv.sources]\ntorchy = [{ index = \"own\", marker = \"sys_platform == 'linux'\" }, "
+     "{ index = \"other\", extra = \"gpu\" }]\n"
+     "[[tool.uv.index]]\nname = \"own\"\nurl = \"https://index.example/own\"\nexplicit = true\n"
+     "[[tool.uv.index]]\nname = \"other\"\nurl = \"https://index.example/2\"\nexplicit = true\n");
+  const Steering steering = parse_recipe(written_, "recipe.yaml").steering;
+  EXPECT_EQ(steering.exclude_newer, "2024-06-30");
+  const StatedMetadata stated{"chum", "0.7", {"numpy"}, "", {}};
+  EXPECT_EQ(steering.metadata, std::vector{stated});
+  EXPECT_EQ(steering.build.config_settings.all.at("flag"), (Strings{"a", "b"}));
+  EXPECT_EQ(steering.build.config_settings.all.at("jobs"), Strings{"2"});
+  EXPECT_EQ(steering.build.config_settings.by_name.at("chum").at("editable"), Strings{"true"});
+  const PackageIndex own{"https://index.example/own", false, {"torchy"}};
+  EXPECT_EQ(steering.indexes, std::vector{own});
+  EXPECT_EQ(written_.find("Not carried over"), std::string::npos) << written_;
+  EXPECT_TRUE(tells(
+      of("pyproject.toml", "[project]\nname = \"x\"\n[tool.uv]\nexclude-newer = \"7 days\"\n"),
+      "exclude-newer"));
+}
+
+TEST_F(ConvertSettingsTest, ALockThatCannotBeNamedIsTold) {
+  write_file(folder_.path() / "pyproject.toml",
+             "[project]\nname = \"x\"\ndependencies = [\"six\"]\n", false);
+  const Draft draft = of("uv.lock",
+                         "version = 1\nrequires-python = \">=3.10\"\nconflicts = [[{ package = "
+                         "\"x\", extra = \"a\" }, { package = \"x\", extra = \"b\" }]]\n");
+  EXPECT_TRUE(tells(draft, "uv.lock: `uv.lock`: its versions do not count"));
+  EXPECT_EQ(draft.packages.front(), "six");
+}
+
+TEST_F(ConvertSettingsTest, OptionsOfRequirementsBecomeKeys) {
+  const Draft draft =
+      of("requirements.txt",
+         "--pre\n--no-binary=Fast.Thing,other\n--only-binary numpy\n"
+         "--index-url https://index.example/simple\n"
+         "-f https://host.example/mmcv/dist/index.html\n--find-links https://data.pyg.example/w\n"
+         "-f https://host.example/page\nmmcv-full==1.5\ntorch-scatter\nlib @ "
+         "git+git://git.example/team/lib.git\n");
+  EXPECT_EQ(draft.choice.prerelease, "allow");
+  EXPECT_EQ(draft.choice.no_binary, (Strings{"fast-thing", "other"}));
+  EXPECT_EQ(draft.choice.only_binary, Strings{"numpy"});
+  const std::vector<DraftIndex> pages = {
+      {"mmcv-full", "https://host.example/mmcv/dist/index.html", true},
+      {"torch-scatter", "https://data.pyg.example/w", true}};
+  EXPECT_EQ(draft.index, pages);
+  EXPECT_EQ(draft.packages.back(), "lib @ git+https://git.example/team/lib.git");
+  EXPECT_TRUE(tells(draft, "https://host.example/page"));
+  EXPECT_FALSE(draft.notes.empty());
+}
+
+TEST_F(ConvertSettingsTest, APythonThatNoReleaseHasBecomesTheNearest) {
+  const auto python_of = [&](const std::string& python, const std::string& rest) {
+    return of("environment.yml", "dependencies:\n- python" + python + "\n" + rest).python;
+  };
+  EXPECT_EQ(python_of("=3.7", ""), "3.9");
+  EXPECT_EQ(python_of("=3.6.13", "- pytorch=1.4.0\n"), "3.8");
+  EXPECT_EQ(python_of(">=3.6,<3.8", ""), "3.9");
+  EXPECT_EQ(python_of(">=3.14.1,<3.15", ""), "3.13");
+  EXPECT_EQ(python_of("=3.14", "- pytorch=2.3.0\n"), "3.12");
+  EXPECT_EQ(python_of("=2.7", ""), "");
+  const Draft old = of("environment.yml", "dependencies:\n- python=3.6\n- pytorch=1.0.0\n");
+  EXPECT_EQ(old.python, "3.9");
+  EXPECT_TRUE(tells(old, "3.9 is the nearest"));
+  ASSERT_EQ(old.notes.size(), 1U);
+}
+
+TEST_F(ConvertSettingsTest, APythonOfARangeFitsTheFramework) {
+  const auto python_of = [&](const std::string& range, const std::string& needs) {
+    return of("pyproject.toml", "[project]\nname = \"x\"\nrequires-python = \"" + range +
+                                    "\"\ndependencies = [" + needs + "]\n")
+        .python;
+  };
+  EXPECT_EQ(python_of(">=3.7", "\"torch==1.12.1\""), "3.9");
+  EXPECT_EQ(python_of(">=3.12", "\"torch>=2.4\", \"torchvision>=0.19,<0.20\""), "3.12");
+  EXPECT_EQ(python_of(">=3.12", "\"torch>=2.4\", \"torchvision>=0.19\""), "3.13");
+  EXPECT_EQ(python_of(">=3.11", "\"torch==1.12.1\""), "3.11");
+  EXPECT_EQ(of("requirements.txt", "torchvision==0.12.0\n").python, "3.10");
+}
+
+TEST_F(ConvertSettingsTest, AProjectThatIsInstalledSaysItsPython) {
+  write_file(folder_.path() / "pyproject.toml",
+             "[project]\nname = \"lattice\"\nrequires-python = \">=3.13\"\n", false);
+  EXPECT_EQ(of("requirements.txt", "-e .\nsix\n").python, "3.13");
+  const Draft named =
+      of("requirements.txt", "-e .[fast]\nsix==1 --hash=sha256:" + std::string(64, 'a') + "\n");
+  EXPECT_EQ(named.requirements.size(), 1U);
+  EXPECT_EQ(named.python, "3.13");
+}
+
+TEST_F(ConvertSettingsTest, PipsExactVersionsTakeThePlaceOfCondas) {
+  const Draft draft =
+      of("environment.yml",
+         "dependencies:\n- numpy=1.26.4=py_0\n- scipy=1.11\n- opencv=4.6.0=py_0\n- pytorch=2.1.0\n"
+         "- pip:\n  - numpy==1.25.0\n  - scipy>=1.10\n  - torch==2.2.0\n");
+  EXPECT_EQ(draft.framework, "pytorch==2.2.0");
+  EXPECT_EQ(draft.packages, (Strings{"numpy==1.25.0", "scipy==1.11.*",
+                                     "opencv-python-headless==4.6.0.*", "scipy>=1.10"}));
+}
+
+TEST_F(ConvertSettingsTest, NoBuildsWithoutCudaWhereTorchStandsBesideTensorFlow) {
+  of("requirements.txt", "tensorflow>=2.15\ntorch>=2 ; python_version >= '3.9'\n");
+  EXPECT_FALSE(parse_recipe(written_, "recipe.yaml").cuda) << written_;
+}
+
+TEST_F(ConvertSettingsTest, ALowerBoundOfCudaNamesNone) {
+  const Draft draft = of("environment.yml", "dependencies:\n- pytorch>=1.9\n- cudatoolkit>=10\n");
+  EXPECT_EQ(draft.cuda, "");
+  EXPECT_TRUE(tells(draft, "cudatoolkit>=10"));
+  EXPECT_EQ(of("environment.yml", "dependencies:\n- pytorch\n- cudatoolkit>=11.3,<12\n").cuda,
+            "11");
+}
+
+TEST_F(ConvertSettingsTest, CommentsBehindRequirementsOfSetup) {
+  const Strings packages = {"attrs==23.1", "rich>=12", "six"};
+  EXPECT_EQ(of("setup.cfg",
+               "[options]\ninstall_requires =\n  attrs==23.1  # newer ones break it\n"
+               "  rich>=12\t\n  six # any\n")
+                .packages,
+            packages);
+  EXPECT_EQ(of("setup.py",
+               "from setuptools import setup\nsetup(name='x', install_requires=['attrs==23.1  # no "
+               "newer', 'rich>=12', 'six'])\n")
+                .packages,
+            packages);
+}
+
+TEST_F(ConvertSettingsTest, ExtrasGroupsAndProgramsAreOneLineEach) {
+  const Draft draft =
+      of("pyproject.toml",
+         "[project]\nname = \"x\"\n[project.optional-dependencies]\nfast = []\ndocs = []\n"
+         "[project.scripts]\na = \"x:a\"\nb = \"x:b\"\n[dependency-groups]\nlint = []\n"
+         "test = []\n");
+  EXPECT_EQ(draft.left_out.size(), 3U);
+  for (const char* word : {"`docs, fast`", "`a, b`", "`lint, test`"}) {
+    EXPECT_TRUE(tells(draft, word)) << word;
+  }
+}
+
 TEST_F(ConvertSettingsTest, OneFrameworkOnTwoLines) {
   Draft draft =
       of("requirements.txt", "jax==0.4.30\njax[cuda12]==0.4.30; sys_platform != 'darwin'\n");

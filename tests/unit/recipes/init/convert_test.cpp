@@ -65,8 +65,8 @@ TEST_F(ConvertTest, BaseImagesSayWhatTheyHold) {
         Case{"python:3.13", "", "3.13", "", "", 0},
         Case{"python:3.11-slim-bookworm", "debian:bookworm", "3.11", "", "", 0},
         Case{"python:3.13-bookworm", "", "3.13", "", "", 0},
-        Case{"python:3.10-slim", "", "3.10", "", "", 0}, Case{"python:3.7-slim", "", "", "", "", 1},
-        Case{"python:3.11.9", "", "3.11", "", "", 1},
+        Case{"python:3.10-slim", "", "3.10", "", "", 0},
+        Case{"python:3.7-slim", "", "3.9", "", "", 1}, Case{"python:3.11.9", "", "3.11", "", "", 1},
         Case{"ubuntu:22.04", "ubuntu:jammy", "", "", "", 0},
         Case{"ubuntu:noble-20260101", "ubuntu:noble", "", "", "", 0},
         Case{"ubuntu:18.04", "", "", "", "", 1},
@@ -284,7 +284,7 @@ TEST_F(ConvertTest, FoldersAndSourcesOfUvAreAddresses) {
   EXPECT_EQ(project.packages,
             (Strings{"x @ ./libs/x", "My_Tool[cli] @ git+https://h.example/t@v1#subdirectory=a",
                      "shared", "six"}));
-  EXPECT_EQ(reasons(project), (Strings{"tool.uv.sources.shared", "tool.uv.package"}));
+  EXPECT_EQ(reasons(project), Strings{"tool.uv.sources.shared"});
 }
 
 TEST_F(ConvertTest, NoLoginIsCopied) {

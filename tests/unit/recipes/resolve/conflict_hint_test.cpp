@@ -32,6 +32,26 @@ TEST(ConflictHint, WheelsForOtherPythonsNameABaseThatHasOne) {
             "3.10), or choose another release of `torch`");
 }
 
+TEST(ConflictHint, ARecipeThatNamesItsPythonIsToldBothKeys) {
+  const Recipe recipe =
+      parse_recipe("name: x\nbase: debian:bookworm\npython: \"3.11\"\n", "r.yaml");
+  EXPECT_EQ(other_python_hint(recipe, {"3.8", "3.9"}, "thing"),
+            "write `base: debian:bullseye` with `python: \"3.9\"` or `base: ubuntu:focal` with "
+            "`python: \"3.8\"`, or choose another release of `thing`");
+}
+
+TEST(ConflictHint, ExactVersionsOfAnotherTimeHaveADay) {
+  const auto hint = [](const std::string& rest) {
+    const Recipe recipe = parse_recipe("name: x\nbase: debian:bookworm\n" + rest, "r.yaml");
+    return date_hint(recipe, "late");
+  };
+  const std::string pins = "packages: [a==1, b==2, c==3";
+  EXPECT_NE(hint(pins + "]\n").find("exclude-newer"), std::string::npos);
+  EXPECT_EQ(hint(pins + ", late==4]\n"), "");
+  EXPECT_EQ(hint(pins + "]\nexclude-newer: 2021-01-01\n"), "");
+  EXPECT_EQ(hint("packages: [a==1, b]\n"), "");
+}
+
 TEST(ConflictHint, PythonsThatAReleaseHasWheelsFor) {
   const std::string told =
       "hint: You require CPython 3.11 (`cp311`), but we only found wheels for `NumPy` (v1.15.4) "
