@@ -33,8 +33,7 @@ TEST(RecipeBounds, HaveWhatIsLeftOut) {
   bounds.constraints = {"numpy<2"};
   const auto bounded = with_bounds(recipe_of("packages: [six]"), bounds);
   ASSERT_TRUE(bounded);
-  EXPECT_TRUE(
-      bounded->source.ends_with("constraints: [\"numpy<2\"]\nexclude: [\"a-headless\"]\n"))
+  EXPECT_TRUE(bounded->source.ends_with("constraints: [\"numpy<2\"]\nexclude: [\"a-headless\"]\n"))
       << bounded->source;
   EXPECT_FALSE(with_bounds(recipe_of("exclude: [b]\n"), bounds));
 }
