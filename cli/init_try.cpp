@@ -173,7 +173,8 @@ class Trial {
     const Recipe before = read_recipe(path_);
     std::optional<Recipe> bounded = with_bounds(before, bounds_);
     if (!bounded) return false;
-    ui_.say(fmt::format("{}: added `{}` to `exclude`", error.frames().front(), name));
+    const auto& frames = error.frames();
+    ui_.say(fmt::format("{}: added `{}` to `exclude`", frames.at(frames.size() > 1 ? 1 : 0), name));
     lock_with_remedies(before, *bounded);
     return true;
   }

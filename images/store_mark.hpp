@@ -1,6 +1,6 @@
 #pragma once
 // Which folders are stores: those with mlenv's mark in them. A folder that holds other things is
-// never made one. For images/store*.cpp only.
+// never made one; who reads a project's folder passes by one.
 #include <array>
 
 #include "base/files.hpp"

@@ -5,11 +5,13 @@
 #include <array>
 #include <set>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "base/tree_walk.hpp"
+#include "images/store_mark.hpp"
 #include "recipes/module_distributions.hpp"
 #include "recipes/notebook_cells.hpp"
 #include "recipes/python_library.hpp"
@@ -60,17 +62,22 @@ void add_own_names(std::string_view path, std::set<std::string>& own) {
   }
 }
 
+/// Whether the folder that `entry` is has a file of that name.
+bool has_file(const TreeEntry& entry, std::string_view name) {
+  struct stat inside {};
+  const std::string path = fmt::format("{}/{}", entry.name, name);
+  return ::fstatat(entry.folder, path.c_str(), &inside, 0) == 0;
+}
+
 ProjectTree tree_of(const fs::path& folder) {
   ProjectTree tree;
   std::size_t seen = 0;
   const auto look = [&](const TreeEntry& entry) {
     const std::string& name = entry.name;
     if (S_ISDIR(entry.status.st_mode)) {
-      struct stat inside {};
-      const std::string environment = name + "/pyvenv.cfg";
       const bool other = name.starts_with('.') || name.starts_with("__") ||
-                         is_among(kOtherFolders, name) ||
-                         ::fstatat(entry.folder, environment.c_str(), &inside, 0) == 0;
+                         is_among(kOtherFolders, name) || has_file(entry, "pyvenv.cfg") ||
+                         has_file(entry, kStoreMark);
       return !other && entry.depth < kDeepestSource && ++seen < kMostEntriesSeen;
     }
     if (!S_ISREG(entry.status.st_mode)) return false;

@@ -32,8 +32,9 @@ TEST_F(ProjectImports, PackagesAloneAndEachOnce) {
 }
 
 TEST_F(ProjectImports, NotOfTestsAndOtherEnvironments) {
-  for (const char* path : {"tests/a.py", "test_b.py", "setup.py", ".hidden/c.py", "mine/pyvenv.cfg",
-                           "mine/lib/d.py", "docs/conf.py", "e.txt"}) {
+  for (const char* path :
+       {"tests/a.py", "test_b.py", "setup.py", ".hidden/c.py", "mine/pyvenv.cfg",
+        "store/mlenv-store", "mine/lib/d.py", "store/f.py", "docs/conf.py", "e.txt"}) {
     has(path, "import torch\n");
   }
   EXPECT_EQ(found(), std::vector<std::string>{});
