@@ -142,6 +142,7 @@ class Notebook {
     std::string name(folder);
     std::erase_if(name, [](char c) { return c == '"' || c == '\''; });
     const fs::path root = folder_.empty() ? "/" : folder_;
+    if (name == "/content" || name == "/kaggle/working") name = "/";
     folder_ = (root / from_root(std::move(name))).lexically_normal().string();
     while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
   }
@@ -295,6 +296,7 @@ class Notebook {
   bool has(std::string_view name) const {
     const std::string normal = normalise_wheel_name(name);
     if (normal == "ipython" || to_.has_package(normal)) return true;
+    if (known_distributions_.contains(std::string(name))) return false;
     const std::vector<std::string>& all = to_.draft.packages;
     return std::any_of(all.begin(), all.end(), [&](const std::string& one) {
       return name_of_requirement(one).starts_with(normal + '-');

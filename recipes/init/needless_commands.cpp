@@ -34,6 +34,7 @@ std::string_view why_needless(const ShellCommand& one, const std::vector<std::st
     return kOtherArchives;
   }
   constexpr std::array<std::string_view, 6> kChanging = {"cp", "mv", "rm", "ln", "sed", "chmod"};
+  if (bare.front() == "ln" && says(one.text, "/bin/poetry")) return kSettingsOfTools;
   const bool packages = says(one.text, "/site-packages/") || says(one.text, "/dist-packages/");
   if (packages && is_among(kChanging, bare.front())) return kInPackages;
   constexpr std::array<std::string_view, 3> kDownloaders = {"wget", "curl", "aria2c"};

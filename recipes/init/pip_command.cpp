@@ -224,6 +224,11 @@ class PipCommand {
     if (one != nullptr && one->address.empty()) indexes_.packages.push_back(one->normalised_name());
   }
 
+  std::string in_image(const std::string& name) const {
+    const fs::path folder = command_.folder.empty() ? "/" : command_.folder;
+    return (folder / name).lexically_normal().string();
+  }
+
   /// `pip install .` in a repository that the build cloned.
   bool cloned(const std::string& word) {
     const bool is_path =
@@ -231,8 +236,7 @@ class PipCommand {
         (word.find('/') != std::string::npos && word.find(':') == std::string::npos);
     const std::size_t open = word.find('[');
     const std::string extras = open == std::string::npos ? "" : word.substr(open);
-    const std::string where =
-        (fs::path(command_.folder) / word.substr(0, open)).lexically_normal().string();
+    const std::string where = in_image(word.substr(0, open));
     for (const Clone& clone : command_.clones) {
       const std::string path = clone.path;
       const bool inside = is_path && where.starts_with(path + '/');
@@ -313,7 +317,7 @@ class PipCommand {
 
   /// Of a build that clones the project which it lies in: the file here.
   std::optional<fs::path> of_own_clone(const std::string& name) const {
-    const std::string where = (fs::path(command_.folder) / name).lexically_normal().string();
+    const std::string where = in_image(name);
     for (const Clone& clone : command_.clones) {
       if (!is_of_clone(clone, where) || !is_clone_of_folder(clone, to_.folder())) continue;
       fs::path path = to_.folder() / fs::path(where).lexically_relative(clone.path);
@@ -328,7 +332,7 @@ class PipCommand {
 
   /// Of a list that is not here.
   std::string why_absent(const std::string& name) const {
-    const std::string where = (fs::path(command_.folder) / name).lexically_normal().string();
+    const std::string where = in_image(name);
     for (const Clone& clone : command_.clones) {
       if (!is_of_clone(clone, where)) continue;
       return fmt::format(

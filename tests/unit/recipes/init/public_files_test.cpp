@@ -288,6 +288,19 @@ TEST_F(PublicFilesTest, ANotebookThatInstallsSomethingHasWhatElseItImports) {
   EXPECT_FALSE(tells(draft, "`own"));
 }
 
+TEST_F(PublicFilesTest, RepositoriesThatCellsClone) {
+  put("c.ipynb",
+      R"({"cells": [{"cell_type": "code", "source":
+       "!git clone https://git.example/a/lab /content/lab\n!git clone https://git.example/a/kit\n%cd /content/lab\n!pip install -e .\n%cd /content\n!pip install ./kit tensorflow-addons\n!pip install -r kit/needs.txt\nimport tensorflow"}],
+      "metadata": {}})");
+  const Draft draft = of("c.ipynb");
+  EXPECT_EQ(draft.packages,
+            (Strings{"lab @ git+https://git.example/a/lab", "kit @ git+https://git.example/a/kit",
+                     "tensorflow-addons", "ipykernel"}));
+  EXPECT_EQ(draft.framework, "tensorflow") << "not a part of tensorflow-addons";
+  EXPECT_TRUE(tells(draft, "`needs.txt` of the repository https://git.example/a/kit"));
+}
+
 TEST_F(PublicFilesTest, WhatATagSaysOfSomebodysImage) {
   Draft draft = of_docker("FROM web/server:python3.12\nRUN pip install six\n");
   EXPECT_EQ(draft.python, "3.12");
