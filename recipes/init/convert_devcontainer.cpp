@@ -106,8 +106,22 @@ class Devcontainer {
   }
 
   /// Where commands start; it is read last, for a Dockerfile's WORKDIR counts less.
-  void workdir(const std::string& path) {
-    if (is_clean_absolute_path(path)) workdir_ = path;
+  void workdir(std::string path) {
+    constexpr std::string_view kFolder = "${localWorkspaceFolderBasename}";
+    const std::size_t at = path.find(kFolder);
+    if (at != std::string::npos) path.replace(at, kFolder.size(), project_folder());
+    const bool known = path.find('$') == std::string::npos;
+    if (known && is_clean_absolute_path(path)) workdir_ = path;
+  }
+
+  /// The name of the folder that an editor opens: the one above `.devcontainer`.
+  std::string project_folder() const {
+    std::error_code unknown;
+    const fs::path mine = fs::weakly_canonical(source_.path, unknown).parent_path();
+    for (fs::path at = mine; at.has_filename(); at = at.parent_path()) {
+      if (at.filename() == ".devcontainer") return at.parent_path().filename().string();
+    }
+    return mine.filename().string();
   }
 
   void environment(const nlohmann::json& variables) {

@@ -301,6 +301,14 @@ TEST_F(PublicFilesTest, RepositoriesThatCellsClone) {
   EXPECT_TRUE(tells(draft, "`needs.txt` of the repository https://git.example/a/kit"));
 }
 
+TEST_F(PublicFilesTest, AFolderOfTheWorkspaceHasTheProjectsName) {
+  put("lab/.devcontainer/gpu/devcontainer.json",
+      R"({"image": "debian:12", "workspaceFolder": "/w/${localWorkspaceFolderBasename}"})");
+  EXPECT_EQ(of("lab/.devcontainer/gpu/devcontainer.json").workdir, "/w/lab");
+  put("lab/.devcontainer.json", R"({"image": "debian:12", "workspaceFolder": "/w/${other}"})");
+  EXPECT_TRUE(of("lab/.devcontainer.json").workdir.empty());
+}
+
 TEST_F(PublicFilesTest, WhatATagSaysOfSomebodysImage) {
   Draft draft = of_docker("FROM web/server:python3.12\nRUN pip install six\n");
   EXPECT_EQ(draft.python, "3.12");
