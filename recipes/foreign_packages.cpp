@@ -13,12 +13,15 @@ struct ForeignPackage {
 constexpr std::string_view kOfNvidia =
     "of NVIDIA's archive: CUDA's libraries come with the wheels, `libraries: {nvcc: true}` brings "
     "the compiler";
-constexpr std::array<ForeignPackage, 26> kForeign = {{{"cuda-", kOfNvidia},
+constexpr std::array<ForeignPackage, 29> kForeign = {{{"cuda", kOfNvidia},
                                                       {"libcudnn", kOfNvidia},
                                                       {"libnccl", kOfNvidia},
                                                       {"libnvinfer", kOfNvidia},
                                                       {"libcublas", kOfNvidia},
                                                       {"libcusparse", kOfNvidia},
+                                                      {"libcufft-", kOfNvidia},
+                                                      {"libcurand-", kOfNvidia},
+                                                      {"libcusolver-", kOfNvidia},
                                                       {"libnpp-", kOfNvidia},
                                                       {"tensorrt", kOfNvidia},
                                                       {"python3-libnvinfer", kOfNvidia},

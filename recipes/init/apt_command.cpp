@@ -148,6 +148,7 @@ class AptCommand {
     if (command_.foreign && !is_usual(name) && why_foreign_package(name).empty()) {
       return to_.leave_out_with_others(command_.place, package, kOfAnotherMaker);
     }
+    if (name == "cuda" || name.starts_with("cuda-")) of_cuda_archive(name);
     const bool chosen = package.find_first_of("=/") != std::string::npos;
     const std::string_view machine = parse_debian_wish(package).architecture;
     if (!machine.empty() && !chosen && !is_known_platform(fmt::format("linux/{}", machine))) {
@@ -161,6 +162,24 @@ class AptCommand {
     }
     if (!suite_.empty() && !chosen) package += '/' + suite_;
     to_.system_package(command_.place, package);
+  }
+
+  /// `cuda-toolkit-12-4`, `cuda-12-4`: which release, and whether nvcc is in it.
+  void of_cuda_archive(std::string_view name) {
+    const std::size_t minor = name.rfind('-');
+    const std::size_t major = minor == 0 ? minor : name.rfind('-', minor - 1);
+    const std::string_view release = major < minor ? name.substr(major + 1) : "";
+    const std::size_t dash = release.find('-');
+    const bool numbers = dash != std::string_view::npos && all_digits(release.substr(0, dash)) &&
+                         all_digits(release.substr(dash + 1));
+    if (numbers && to_.draft.cuda.empty()) {
+      to_.cuda_release(command_.place,
+                       fmt::format("{}.{}", release.substr(0, dash), release.substr(dash + 1)));
+    }
+    const bool whole = name == "cuda" || (numbers && major == std::string_view("cuda").size());
+    if (whole || says(name, "toolkit") || says(name, "nvcc") || says(name, "compiler")) {
+      to_.cuda_compiler(command_.place, name);
+    }
   }
 
   /// A Python by its number is the recipe's, whose base may be another for it.

@@ -212,7 +212,10 @@ void framework(const SourcePlace& place, const ImageWords& words, std::string_vi
   if (torch) {
     for (const std::string_view one : {"torchvision", "torchaudio"}) to.python_package(place, one);
   }
-  if (tag_has(words, "devel")) bring(place, {"build-essential", "python3-dev", "git"}, to);
+  if (tag_has(words, "devel")) {
+    bring(place, {"build-essential", "python3-dev", "git"}, to);
+    to.cuda_compiler(place, image);
+  }
   if (!torch && tag_has(words, "gpu")) {
     const std::string& version = words.tag.front();
     const std::string_view cuda = cuda_of_tensorflow(is_tag_version(version) ? "==" + version : "");
@@ -258,10 +261,12 @@ void of_cuda(const SourcePlace& place, const ImageWords& words, std::string_view
              Conversion& to) {
   if (!words.tag.empty()) to.cuda_release(place, words.tag.front());
   suite_from(words, "ubuntu", to.draft);
-  if (tag_has(words, "devel")) bring(place, {"build-essential"}, to);
+  if (tag_has(words, "devel")) {
+    bring(place, {"build-essential"}, to);
+    to.cuda_compiler(place, image);
+  }
   to.leave_out(place, image,
-               "CUDA comes with the framework's wheels, `libraries: {nvcc: true}` with the "
-               "compiler; what else this image has does not");
+               "CUDA comes with the framework's wheels, and what else this image has does not");
 }
 
 /// Of somebody's image on PyTorch or Python, as `lab/pytorch:2.0.1-cuda11.8`, `web:python3.8`.
@@ -279,11 +284,38 @@ void what_tag_says(const SourcePlace& place, const ImageWords& words, Conversion
   }
 }
 
+/// `library/redis:7` of `redis:7`, which has no host, or Docker Hub's; empty: another registry's,
+/// or no name of an image.
+std::string name_on_hub(std::string_view image) {
+  for (const std::string_view host : {"docker.io/", "index.docker.io/"}) {
+    if (image.starts_with(host)) image.remove_prefix(host.size());
+  }
+  const std::string_view first = image.substr(0, image.find('/'));
+  const bool alone = first.size() == image.size();
+  if (image.empty() ||
+      (!alone && (first.find_first_of(".:") != std::string_view::npos || first == "localhost"))) {
+    return {};
+  }
+  const std::string_view last = image.substr(image.rfind('/') + 1);
+  const bool tagged = last.find_first_of(":@") != std::string_view::npos;
+  std::string name = fmt::format("{}{}{}", alone ? "library/" : "", image, tagged ? "" : ":latest");
+  return std::holds_alternative<BaseImage>(parse_base_image("host.example/" + name)) ? name : "";
+}
+
 /// Any other is a base as it is, where its registry is known.
 void other_image(const SourcePlace& place, const ImageWords& words, std::string_view image,
                  Conversion& to) {
   to.draft.base_note.clear();
   if (image == "scratch") return to.leave_out(place, image, "an image of nothing");
+  if (const std::string hub = name_on_hub(image); !hub.empty()) {
+    what_tag_says(place, words, to);
+    return to.leave_out(
+        place, image,
+        fmt::format("an image of Docker Hub, and there is no default registry: `base: HOST/{}` "
+                    "takes it, with its registry's host; as it is, the base is a plain one, "
+                    "without what this image holds",
+                    hub));
+  }
   const auto read = parse_base_image(image);
   if (const auto* mistake = std::get_if<std::string>(&read)) {
     what_tag_says(place, words, to);

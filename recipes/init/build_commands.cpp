@@ -33,6 +33,8 @@ constexpr std::string_view kDecided =
 constexpr std::string_view kLost =
     "what lies in /tmp is gone when a step ends: write what it does as one step of `run`, from "
     "files in another folder";
+constexpr std::string_view kNvidiasArchive =
+    "not needed: CUDA comes with the framework's wheels, and from no archive of NVIDIA's";
 constexpr std::string_view kUsers =
     "the image's user is root, and its files are root's: whoever runs it needs no user in it";
 
@@ -48,6 +50,12 @@ class Converter {
         here_([this](std::string_view name) { return found_here(name); }) {}
 
   void convert() {
+    convert_all();
+    if (commands_.memory == nullptr) own_memory_.lists.tell_unused(to_);
+  }
+
+ private:
+  void convert_all() {
     CertainScript script = certain_commands(commands_.text, script_values());
     to_.check_count(script.commands.size(), "commands");
     const std::vector<ShellCommand> all = with_listed_words(std::move(script.commands), here_);
@@ -73,7 +81,6 @@ class Converter {
     if (!clones) step(rest);
   }
 
- private:
   ScriptValues script_values() const {
     return {commands_.known, commands_.unset, commands_.paths,
             [this](const std::string& name) -> std::optional<bool> {
@@ -171,6 +178,14 @@ class Converter {
 
   /// Whether a key of the recipe says it, or it is not needed.
   bool taken(const ShellCommand& one) {
+    if (memory_.lists.take(one, {commands_.place, folder_, commands_.known, here_, to_,
+                                 commands_.text, memory_.text})) {
+      return true;
+    }
+    if (is_of_nvidias_archive(one)) {
+      leave_out(one.text, kNvidiasArchive);
+      return true;
+    }
     if (!one.inside.empty()) return whole_taken(one);
     if (takes_script(one)) return true;
     const std::vector<std::string> bare = program_words(one);
@@ -200,11 +215,18 @@ class Converter {
     }
     const bool install =
         convert_install({commands_.place, with_addresses(one.words, memory_.wheels), one.text,
-                         folder_, memory_.clones, foreign_, memory_.builds_wheel, commands_.paths},
+                         folder_, memory_.clones, foreign_, memory_.builds_wheel, commands_.paths,
+                         [this](std::string_view name) { return made_list(name); }},
                         here_, to_);
     installed_ = installed_ || install;
     if (install && says(one.text, "install")) tell_build_variables(one);
     return install;
+  }
+
+  std::optional<MadeText> made_list(std::string_view name) {
+    const MadeList* list = memory_.lists.read(name, folder_);
+    if (list == nullptr) return std::nullopt;
+    return MadeText{list->source, list->text, list->command};
   }
 
   /// `TORCH_CUDA_ARCH_LIST=8.0 pip install .`: what stands before it, or was exported.

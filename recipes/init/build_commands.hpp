@@ -9,6 +9,7 @@
 
 #include "recipes/init/converters.hpp"
 #include "recipes/init/dockerfile.hpp"
+#include "recipes/init/made_lists.hpp"
 #include "recipes/init/shell_values.hpp"
 #include "recipes/init/shell_words.hpp"
 
@@ -20,6 +21,8 @@ struct CommandsMemory {
   std::vector<std::string> homes{};   ///< folders of users that are not made
   bool builds_wheel = false;          ///< a wheel of the project is made in it
   std::vector<std::string> wheels{};  ///< addresses that were downloaded
+  MadeLists lists{};
+  std::string_view text{};  ///< of the file that all of them stand in
 };
 
 struct BuildCommands {

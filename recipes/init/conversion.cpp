@@ -395,6 +395,7 @@ void Conversion::finish() {
   std::move(together_.begin(), together_.end(), std::back_inserter(draft.left_out));
   together_.clear();
   finish_cuda();
+  finish_compiler();
   finish_python();
 }
 

@@ -54,6 +54,10 @@ class Conversion {
   void python_range(const SourcePlace& place, std::string_view specifier);
   /// `12`, `12.4`, `12.4.1`, or `cpu`.
   void cuda_release(const SourcePlace& place, std::string_view text);
+  /// The source has nvcc, CUDA's compiler, by that image or package.
+  void cuda_compiler(const SourcePlace& place, std::string_view text) {
+    if (compiler_.text.empty()) compiler_ = {place, std::string(text)};
+  }
   /// A step of `run`, and the folder in which its source starts it (empty: that of all steps).
   struct Step {
     std::string folder;
@@ -73,6 +77,8 @@ class Conversion {
   /// Lines of a requirements file, and of those that it names. What lies neither in the recipe's
   /// folder nor in that of the file that the person named is left out.
   void requirements(const fs::path& path, const std::string& shown, const std::string& bytes);
+  /// The same of a list that a build made of that file (empty: of none).
+  void made_requirements(const fs::path& path, const std::string& shown, const std::string& text);
   /// The default index of Python, and others beside it; one of builds for a CUDA release says
   /// `cuda`, too, and in place of the default one it is that of PyTorch's packages alone.
   void python_index(const SourcePlace& place, std::string_view url, bool is_default);
@@ -135,6 +141,8 @@ class Conversion {
   void bring_programs();
   void finish_steps();
   void finish_headers();
+  void finish_compiler();
+  bool builds_cuda_code() const;
   void finish_local_builds();
 
   struct Index {
@@ -154,6 +162,11 @@ class Conversion {
   std::optional<SourcePlace> beside_for_cpu_;  ///< an index of such builds
   Index cuda_;                                 ///< where `cuda` comes from, and as written
   std::vector<Step> steps_;
+  struct Named {
+    SourcePlace place;
+    std::string text;
+  };
+  Named compiler_;  ///< what brought nvcc
   std::set<fs::path> read_;
   /// A Python that no release of a distribution has.
   struct NoSuchPython {

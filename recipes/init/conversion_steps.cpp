@@ -9,6 +9,7 @@
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/init/step_words.hpp"
+#include "recipes/requirement_name.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -56,6 +57,43 @@ void Conversion::finish_headers() {
   });
   if (!has_headers_ || headers || found == draft.system.end()) return;
   draft.system.insert(found + 1, "python3-dev");
+}
+
+/// A package that brings sources for nvcc, or a step that starts a build of such.
+bool Conversion::builds_cuda_code() const {
+  constexpr std::array<std::string_view, 16> kSources = {
+      "flash-attn",     "apex",       "detectron2",    "pytorch3d",     "mmcv-full",
+      "deepspeed",      "mamba-ssm",  "causal-conv1d", "natten",        "nvdiffrast",
+      "tiny-cuda-nn",   "tinycudann", "gsplat",        "groundingdino", "torch-points-kernels",
+      "minkowskiengine"};
+  const auto is_source = [&](const std::string& package) {
+    const std::string name = name_of_requirement(package);
+    return is_among(kSources, name);
+  };
+  constexpr std::array<std::string_view, 5> kBuilds = {"nvcc", "build_ext", "CUDA_HOME",
+                                                       "TORCH_CUDA_ARCH_LIST", "CUDAARCHS"};
+  const auto builds = [&](const DraftStep& step) {
+    const auto& command = step.command;
+    return std::any_of(kBuilds.begin(), kBuilds.end(),
+                       [&](std::string_view word) { return says(command, word); });
+  };
+  return std::any_of(draft.packages.begin(), draft.packages.end(), is_source) ||
+         std::any_of(draft.run.begin(), draft.run.end(), builds);
+}
+
+/// Python packages of CUDA 13 bring nvcc, those of earlier ones do not.
+void Conversion::finish_compiler() {
+  if (compiler_.text.empty() || draft.cuda == "cpu" || !builds_cuda_code()) return;
+  if (draft.cuda.starts_with("13") && !draft.framework.empty()) {
+    draft.nvcc = true;
+    note(compiler_.place, compiler_.text,
+         "something here builds CUDA code: `libraries` brings its compiler");
+    return;
+  }
+  leave_out(compiler_.place, "nvcc",
+            "something here builds CUDA code, and Python packages of CUDA 12 and 11 bring no "
+            "compiler: `cuda: \"13.0\"` with `libraries: {nvcc: true}` does; else `base` is an "
+            "image that has one, with its registry, as in `HOST/nvidia/cuda:TAG`");
 }
 
 }  // namespace mlenv

@@ -110,6 +110,7 @@ class Cog {
         yaml_.leave_out(item, YamlSource::shown(item), "it names no command");
       }
     }
+    memory_.lists.tell_unused(to_);
   }
 
   void command(const YamlNode& node) {
@@ -125,6 +126,7 @@ class Cog {
       text.erase(at, 2);
     }
     BuildCommands commands{yaml_.place(node), std::move(text), {}, {}, {}, {}, {}};
+    memory_.text = source_.text;
     commands.memory = &memory_;
     convert_commands(commands, find, to_);
   }

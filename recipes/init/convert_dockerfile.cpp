@@ -52,6 +52,7 @@ class DockerConversion {
     if (stages_.all.empty()) return leave_out({"", {}, source_.shown, {}, 0}, "it has no `FROM`");
     const std::vector<std::size_t> chain = stages_.chain_of(wanted_stage());
     memory_.builds_wheel = builds_wheel();
+    memory_.text = source_.text;
     taken_.insert(chain.begin(), chain.end());
     DockerStages::Used used = stages_.used_by(chain);
     installing_ = std::move(used.installing);
@@ -144,7 +145,7 @@ class DockerConversion {
       const bool environment = stages_.is_environment(words[i], from);
       const bool found =
           !environment && files_.copy_from(place(one), copied, words[i], words.back(), workdir_);
-      if (environment || found) continue;
+      if (environment || found || stages_.holds_environment(words[i], from)) continue;
       leave_out(one, "made in another stage of the build: write as a step of `run` what makes it");
     }
   }
@@ -288,8 +289,10 @@ class DockerConversion {
   }
 
   void run(const DockerInstruction& one) {
-    BuildCommands commands{place(one), one.text, known(),  arguments_, workdir_,
-                           {},         {},       &memory_, bash_,      unset_};
+    DockerVariables known_here = known();
+    known_here.emplace("HOME", "/root");
+    BuildCommands commands{place(one), one.text, known_here, arguments_, workdir_,
+                           {},         {},       &memory_,   bash_,      unset_};
     commands.paths = [&](std::string_view pattern) { return files_.matching(pattern, workdir_); };
     if (other_) {
       commands.obstacle =
@@ -314,6 +317,7 @@ class DockerConversion {
 
   void finish() {
     files_.tell_unplaced();
+    memory_.lists.tell_unused(to_);
     std::vector<std::string> words = build_.entrypoint;
     if (!words.empty()) {
       entrypoint_ = {};

@@ -38,6 +38,7 @@ class Notebook {
     }
     to_.set_later_wins();
     for (const CodeCell& cell : code_cells(root)) code(cell.number, cell.text);
+    memory_.lists.tell_unused(to_);
     to_.python_package({source_.shown, 0}, "ipykernel");
     imports();
   }
@@ -54,6 +55,11 @@ class Notebook {
   void code(int cell, const std::string& text) {
     std::string command;
     if (is_script(text)) return script(cell, text);
+    if (const std::string_view first = trim(first_line(trim(text)));
+        first.starts_with("%%writefile")) {
+      written_.insert(fs::path(first.substr(first.rfind(' ') + 1)).stem().string());
+      return;
+    }
     for (const std::string_view raw : split(text, '\n')) {
       std::string_view line = trim(raw);
       if (!command.empty()) {  // goes on
@@ -100,21 +106,50 @@ class Notebook {
     const std::string_view line = trim(command);
     if (line.empty()) return;
     const std::string_view first = line.substr(0, line.find_first_of(" \t"));
-    constexpr std::array<std::string_view, 12> kInstalls = {
-        "pip",   "pip3", "apt",    "apt-get", "sudo",   "conda",
-        "mamba", "uv",   "python", "python3", "poetry", "micromamba"};
+    constexpr std::array<std::string_view, 15> kInstalls = {
+        "pip", "pip3",   "apt",     "apt-get", "sudo",       "conda", "mamba", "uv",
+        "git", "python", "python3", "poetry",  "micromamba", "grep",  "sed"};
     constexpr std::array<std::string_view, 22> kOfTheSession = {
         "matplotlib",  "load_ext", "reload_ext", "time",     "autoreload", "timeit",
         "config",      "autosave", "cd",         "ls",       "pwd",        "echo",
         "cat",         "head",     "who",        "whos",     "capture",    "pylab",
         "tensorboard", "reset",    "nvidia-smi", "precision"};
+    if (first == "cd") enter(trim(line.substr(2)));
     if (!is_among(kInstalls, first)) {
       if (!is_among(kOfTheSession, first)) {
         to_.leave_out_with_others({source_.shown, cell}, line, kOfCells);
       }
       return;
     }
-    commands(cell, without_expressions(cell, with_values(std::string(line))));
+    commands(cell, from_root(without_expressions(cell, with_values(std::string(line)))));
+  }
+
+  /// Where services start notebooks: what lies there is named from the root.
+  static std::string from_root(std::string text) {
+    for (const std::string_view root : {"/content/", "/kaggle/working/"}) {
+      for (std::size_t at = text.find(root); at != std::string::npos;
+           at = text.find(root, at + 1)) {
+        const bool begins =
+            at == 0 || is_blank(text[at - 1]) || says("'\"=", text.substr(at - 1, 1));
+        if (begins) text.erase(at, root.size() - 1);
+      }
+    }
+    return text;
+  }
+
+  /// `%cd lab`, which is a repository that a cell cloned.
+  void enter(std::string_view folder) {
+    std::string name(folder);
+    std::erase_if(name, [](char c) { return c == '"' || c == '\''; });
+    const fs::path root = folder_.empty() ? "/" : folder_;
+    if (name == "/content" || name == "/kaggle/working") name = "/";
+    folder_ = (root / from_root(std::move(name))).lexically_normal().string();
+    while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
+  }
+  std::string folder_of_commands() const {
+    const bool cloned = std::any_of(memory_.clones.begin(), memory_.clones.end(),
+                                    [&](const Clone& one) { return is_of_clone(one, folder_); });
+    return cloned ? folder_ : std::string();
   }
 
   void commands(int cell, std::string text) {
@@ -125,8 +160,10 @@ class Notebook {
       if (fs::is_regular_file(path, unknown)) return path;
       return std::nullopt;
     };
-    BuildCommands commands{{source_.shown, cell}, std::move(text), known_, {}, {}, {}, {}};
+    BuildCommands commands{
+        {source_.shown, cell}, std::move(text), known_, {}, folder_of_commands(), {}, {}};
     commands.obstacle = kOfCells;
+    memory_.text = source_.text;
     commands.memory = &memory_;
     convert_commands(commands, find, to_);
   }
@@ -208,15 +245,11 @@ class Notebook {
       std::string_view name = distribution_of_module(module);
       if (!name.empty()) known_distributions_.insert(std::string(name));
       if (name.empty()) name = module;
-      std::error_code unknown;
-      const fs::path here = source_.path.parent_path() / module;
-      const bool local =
-          fs::is_directory(here, unknown) || fs::exists(here.string() + ".py", unknown);
-      if (local || is_in_python_library(module) || has(name)) continue;
+      if (is_own_module(module) || is_in_python_library(module) || has(name)) continue;
       wanted.emplace_back(name);
     }
     if (wanted.empty()) return;
-    if (installs_nothing()) take_known(wanted);
+    take_known(wanted);
     for (const std::string& one : wanted) {
       if (const std::string address = repository_of_package(one); !address.empty()) {
         to_.leave_out({source_.shown, 0}, one, fmt::format(kOfRepository, one, address));
@@ -228,12 +261,24 @@ class Notebook {
     }
   }
 
-  bool installs_nothing() const {
-    const Draft& draft = to_.draft;
-    return draft.packages.size() == 1 && draft.framework.empty() && draft.requirements.empty();
+  /// A file or folder of the project's, what a cell writes, or a repository that one clones.
+  bool is_own_module(const std::string& module) const {
+    const fs::path folder = source_.path.parent_path();
+    for (const fs::path& each : {folder, folder / "src", folder / "..", folder / "../src"}) {
+      std::error_code unknown;
+      const fs::path here = each / module;
+      if (fs::is_directory(here, unknown) || fs::exists(here.string() + ".py", unknown))
+        return true;
+    }
+    const std::vector<Clone>& clones = memory_.clones;
+    return written_.contains(module) ||
+           std::any_of(clones.begin(), clones.end(), [&](const Clone& clone) {
+             return normalise_wheel_name(fs::path(clone.path).filename().string()) ==
+                    normalise_wheel_name(module);
+           });
   }
 
-  /// Its imports are then all that says what it needs.
+  /// Where the notebook was written they were there, as on a service that has many packages.
   void take_known(std::vector<std::string>& wanted) {
     std::vector<std::string> taken;
     std::erase_if(wanted, [&](const std::string& one) {
@@ -244,13 +289,14 @@ class Notebook {
     });
     if (taken.empty()) return;
     to_.note({source_.shown, 0}, join(taken, ", "),
-             "no cell installs anything: what is imported is taken, in any version");
+             "imported, and installed by no cell: taken in any version");
   }
 
   /// `pyannote` comes with `pyannote.audio`, `IPython` with the kernel.
   bool has(std::string_view name) const {
     const std::string normal = normalise_wheel_name(name);
     if (normal == "ipython" || to_.has_package(normal)) return true;
+    if (known_distributions_.contains(std::string(name))) return false;
     const std::vector<std::string>& all = to_.draft.packages;
     return std::any_of(all.begin(), all.end(), [&](const std::string& one) {
       return name_of_requirement(one).starts_with(normal + '-');
@@ -260,8 +306,10 @@ class Notebook {
   const ConversionSource& source_;
   Conversion& to_;
   std::set<std::string> modules_;
+  std::set<std::string> written_;              ///< modules that cells write
   std::set<std::string> known_distributions_;  ///< of modules
   DockerVariables known_;                      ///< texts that cells give names
+  std::string folder_;                         ///< that a cell entered
   CommandsMemory memory_;
 };
 

@@ -70,10 +70,20 @@ struct Clone {
 std::optional<Clone> clone_of(std::span<const std::string> words, const std::string& folder);
 /// Whether a path in the image is in that repository.
 bool is_of_clone(const Clone& clone, const std::string& path);
+/// Whether a folder here is that repository, by its name or by what its `.git/config` says.
+bool is_clone_of_folder(const Clone& clone, const fs::path& folder);
 /// `git checkout v1`, `git reset --hard 1a2b3c`, in `folder` or behind `-C`: of that repository
 /// among `clones`.
 void set_reference(std::vector<Clone>& clones, std::span<const std::string> words,
                    const std::string& folder);
+
+/// A list that commands of the build made, or changed.
+struct MadeText {
+  fs::path source;  ///< the file here that it comes from; empty: none
+  std::string text;
+  std::string command;  ///< which made it
+};
+using FindMadeText = std::function<std::optional<MadeText>(std::string_view name)>;
 
 /// One simple command of a build; `file` finds a requirements file by its name in the image.
 struct InstallCommand {
@@ -85,6 +95,7 @@ struct InstallCommand {
   bool foreign = false;             ///< another maker's archive was added before it
   bool builds_wheel = false;        ///< the build makes a wheel of the project
   FindPaths paths{};                ///< of files that were copied into the image
+  FindMadeText made{};
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
 /// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.

@@ -68,6 +68,21 @@ bool DockerStages::is_environment(std::string_view path, std::size_t stage) cons
   return false;
 }
 
+bool DockerStages::holds_environment(std::string_view path, std::size_t stage) const {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  if (path.size() < 2) return false;
+  const std::string below = fmt::format("{}/", path);
+  const std::string made = fmt::format("venv {}", below);
+  for (const std::size_t i : chain_of(stage)) {
+    for (const DockerInstruction& one : all[i].instructions) {
+      if (one.keyword == "RUN" && says(one.text, made)) return true;
+      const bool leads = one.text.starts_with("PATH") || one.text.starts_with("VIRTUAL_ENV");
+      if (one.keyword == "ENV" && leads && says(one.text, below)) return true;
+    }
+  }
+  return false;
+}
+
 /// `poetry export -o requirements.txt`: a list of what the project's lock holds.
 bool DockerStages::exports(const std::vector<std::size_t>& whole) const {
   return std::any_of(whole.begin(), whole.end(), [&](std::size_t i) {
@@ -90,7 +105,7 @@ DockerStages::Used DockerStages::used_by(const std::vector<std::size_t>& chain) 
       const std::string_view source =
           std::string_view(one.text).substr(0, one.text.find_first_of(" \t"));
       if (is_environment_path(one.text) || is_environment(source, *stage) ||
-          copies_workdir(one, whole) || exports(whole)) {
+          holds_environment(source, *stage) || copies_workdir(one, whole) || exports(whole)) {
         used.installing.insert(whole.begin(), whole.end());
       }
     }

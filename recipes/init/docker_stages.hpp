@@ -29,6 +29,9 @@ class DockerStages {
   /// (`python -m venv /build`) or leads there (`ENV PATH=/build/bin:$PATH`).
   bool is_environment(std::string_view path, std::size_t stage) const;
 
+  /// Whether it is a folder above one: `/opt/app`, with the environment in /opt/app/venv.
+  bool holds_environment(std::string_view path, std::size_t stage) const;
+
   /// Stages that those of `chain` copy from.
   struct Used {
     std::set<std::size_t> all;

@@ -220,6 +220,7 @@ void write_python(Writer& writer, const Draft& draft) {
   if (!draft.cuda.empty()) {
     writer.text += draft.cuda == "cpu" ? "cuda: cpu\n" : fmt::format("cuda: \"{}\"\n", draft.cuda);
   }
+  if (draft.nvcc) writer.text += "libraries: {nvcc: true}\n";
   if (!draft.requirements.empty()) {
     writer.blank();
     writer.note("Files whose requirements count too, with their constraints and hashes.");

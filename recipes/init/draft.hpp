@@ -89,6 +89,7 @@ struct Draft {
   std::string python;     ///< `3.11`
   std::string framework;  ///< a requirement
   std::string cuda;       ///< `13`, `12.6`, `cpu`
+  bool nvcc = false;      ///< `libraries: {nvcc: true}`
   std::vector<std::string> packages;
   std::vector<DraftRequirements> requirements;
   std::vector<std::string> constraints;  ///< files of the recipe's folder

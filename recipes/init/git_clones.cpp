@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/text.hpp"
 
@@ -80,6 +82,21 @@ std::optional<Clone> clone_of(GitWords words, const std::string& folder) {
 
 bool is_of_clone(const Clone& clone, const std::string& path) {
   return path == clone.path || path.starts_with(clone.path + '/');
+}
+
+bool is_clone_of_folder(const Clone& clone, const fs::path& folder) {
+  std::string_view address = clone.url;
+  while (address.ends_with('/')) address.remove_suffix(1);
+  if (address.ends_with(".git")) address.remove_suffix(4);
+  const std::size_t name = address.rfind('/');
+  if (name == std::string_view::npos || name == 0) return false;
+  std::error_code unknown;
+  const fs::path whole = fs::weakly_canonical(folder.empty() ? "." : folder, unknown);
+  if (to_lower(whole.filename().string()) == to_lower(address.substr(name + 1))) return true;
+  const std::size_t owner = address.find_last_of("/:", name - 1);
+  if (owner == std::string_view::npos) return false;
+  const auto config = read_small_file_if_exists(whole / ".git/config", size_limit::kPyproject);
+  return config && says(to_lower(*config), to_lower(address.substr(owner + 1)));
 }
 
 void set_reference(std::vector<Clone>& clones, GitWords words, const std::string& folder) {

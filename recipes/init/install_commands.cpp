@@ -29,8 +29,13 @@ class Install {
       : command_(command), file_(file), to_(to) {}
 
   bool convert() {
-    const Words words = bare(command_.words);
+    Words words = bare(command_.words);
     if (words.empty()) return false;
+    constexpr std::array<std::string_view, 5> kModules = {"poetry", "pipenv", "pdm", "uv", "pipx"};
+    if (program_of(words.front()).starts_with("python") && words.size() > 3 && words[1] == "-m" &&
+        is_among(kModules, words[2])) {
+      words = words.subspan(2);
+    }
     const std::string_view program = program_of(words.front());
     const bool module = program.starts_with("python") && words.size() > 2 && words[1] == "-m";
     if (program == "apt-get" || program == "apt" || program == "aptitude") {

@@ -16,22 +16,43 @@ constexpr std::string_view kWheelBrought =
     "not needed: what is installed is fetched, and kept in mlenv's cache";
 constexpr std::string_view kArchives =
     "not needed: packages come from the archives that this machine uses, or `sources` names";
+constexpr std::string_view kSettingsOfTools = "not needed: mlenv does without it";
 constexpr std::string_view kOtherArchives = "archives can be named in `sources`, under `debian`";
 }  // namespace
 
 std::string_view why_needless(const ShellCommand& one, const std::vector<std::string>& bare) {
   if (!one.alone || bare.empty()) return {};
   if (changes_archives(one, bare)) return kArchives;
+  constexpr std::array<std::string_view, 4> kTools = {"poetry", "pipx", "pdm", "pipenv"};
+  constexpr std::array<std::string_view, 5> kSettings = {"config", "self", "cache", "ensurepath",
+                                                         "env"};
+  if (bare.size() > 1 && is_among(kTools, bare[0]) && is_among(kSettings, bare[1])) {
+    return kSettingsOfTools;
+  }
   constexpr std::array<std::string_view, 3> kWriting = {"echo", "printf", "cat"};
   if (is_among(kWriting, bare.front()) && says(one.text, "/etc/apt/sources.list")) {
     return kOtherArchives;
   }
   constexpr std::array<std::string_view, 6> kChanging = {"cp", "mv", "rm", "ln", "sed", "chmod"};
+  if (bare.front() == "ln" && says(one.text, "/bin/poetry")) return kSettingsOfTools;
   const bool packages = says(one.text, "/site-packages/") || says(one.text, "/dist-packages/");
   if (packages && is_among(kChanging, bare.front())) return kInPackages;
   constexpr std::array<std::string_view, 3> kDownloaders = {"wget", "curl", "aria2c"};
   if (is_among(kDownloaders, bare.front()) && says(one.text, ".whl")) return kWheelBrought;
   return {};
+}
+
+bool is_of_nvidias_archive(const ShellCommand& one) {
+  const std::vector<std::string> words = program_words(one);
+  constexpr std::array<std::string_view, 11> kPrograms = {
+      "wget", "curl", "dpkg", "apt-key", "echo", "add-apt-repository",
+      "mv",   "rm",   "cp",   "gpg",     "tee"};
+  constexpr std::array<std::string_view, 5> kMarks = {"cuda-keyring", "cuda-repo-",
+                                                      "nvidia-machine-learning",
+                                                      "compute/cuda/repos", "cuda-archive-keyring"};
+  const bool marked = std::any_of(kMarks.begin(), kMarks.end(),
+                                  [&](std::string_view mark) { return says(one.text, mark); });
+  return marked && (words.empty() || is_among(kPrograms, words.front()));
 }
 
 std::vector<std::string> with_addresses(std::vector<std::string> words,

@@ -11,6 +11,9 @@ namespace mlenv {
 /// Why no image needs what a command does; empty: one may. `bare` are its program's words.
 std::string_view why_needless(const ShellCommand& one, const std::vector<std::string>& bare);
 
+/// Whether it is about NVIDIA's archive of Debian packages: `dpkg -i cuda-keyring_1.1-1_all.deb`.
+bool is_of_nvidias_archive(const ShellCommand& one);
+
 /// `wget https://h.example/a-1-py3-none-any.whl && pip install a-1-py3-none-any.whl`: words with
 /// the addresses of wheels that were fetched before, for what is installed is there.
 std::vector<std::string> with_addresses(std::vector<std::string> words,

@@ -73,6 +73,9 @@ class PipCommand {
           "only what a package manager installs has a key; the rest can be a step of `run`");
     }
     if (installs_only_tools(words)) return leave_out(command_.text, kPipDoes);
+    nightly_ = std::any_of(words.begin(), words.end(), [](const std::string& one) {
+      return says(one, "://") && says(one, "/nightly");
+    });
     while (!words.empty()) words = words.subspan(std::min(word(words), words.size()));
     for (const fs::path& folder : projects_) {
       install_project(command_.place, command_.text,
@@ -206,13 +209,24 @@ class PipCommand {
     const bool path = text.starts_with('.') || text.starts_with('/') ||
                       (says(text, "/") && text.find(':') == std::string::npos);
     if (cloned(text) || (path && of_folder(text)) || wheel_file(text)) return;
-    to_.python_package(command_.place, text);
-    const auto read = parse_requirement(text);
-    const auto* one = std::get_if<Requirement>(&read);
+    auto read = parse_requirement(text);
+    auto* one = std::get_if<Requirement>(&read);
+    if (nightly_ && one != nullptr && one->specifier.empty() && one->address.empty() &&
+        comes_in_builds(one->normalised_name())) {
+      one->specifier = ">=0.dev0";  // of these such an index has nothing but pre-releases
+      to_.python_package(command_.place, one->str());
+    } else {
+      to_.python_package(command_.place, text);
+    }
     if (one != nullptr && one->address.empty() && !says_prerelease(one->specifier)) {
       open_.push_back(one->name);
     }
     if (one != nullptr && one->address.empty()) indexes_.packages.push_back(one->normalised_name());
+  }
+
+  std::string in_image(const std::string& name) const {
+    const fs::path folder = command_.folder.empty() ? "/" : command_.folder;
+    return (folder / name).lexically_normal().string();
   }
 
   /// `pip install .` in a repository that the build cloned.
@@ -222,8 +236,7 @@ class PipCommand {
         (word.find('/') != std::string::npos && word.find(':') == std::string::npos);
     const std::size_t open = word.find('[');
     const std::string extras = open == std::string::npos ? "" : word.substr(open);
-    const std::string where =
-        (fs::path(command_.folder) / word.substr(0, open)).lexically_normal().string();
+    const std::string where = in_image(word.substr(0, open));
     for (const Clone& clone : command_.clones) {
       const std::string path = clone.path;
       const bool inside = is_path && where.starts_with(path + '/');
@@ -286,12 +299,50 @@ class PipCommand {
   }
 
   void requirements(const std::string& name) {
-    const std::optional<fs::path> path = file_(name);
-    if (!path) return leave_out("-r " + name, "no such file was found here");
+    if (const auto made = command_.made ? command_.made(name) : std::nullopt) {
+      indexes_.files = true;
+      to_.note(command_.place, made->command, "the list is read as this leaves it");
+      return to_.made_requirements(
+          made->source, made->source.empty() ? name : made->source.lexically_normal().string(),
+          made->text);
+    }
+    std::optional<fs::path> path = file_(name);
+    if (!path) path = of_own_clone(name);
+    if (!path) return leave_out("-r " + name, why_absent(name));
     indexes_.files = true;
     if (path->filename() == "pyproject.toml") return projects_.push_back(path->parent_path());
     to_.requirements(*path, path->lexically_normal().string(),
                      read_small_file(*path, size_limit::kConverted));
+  }
+
+  /// Of a build that clones the project which it lies in: the file here.
+  std::optional<fs::path> of_own_clone(const std::string& name) const {
+    const std::string where = in_image(name);
+    for (const Clone& clone : command_.clones) {
+      if (!is_of_clone(clone, where) || !is_clone_of_folder(clone, to_.folder())) continue;
+      fs::path path = to_.folder() / fs::path(where).lexically_relative(clone.path);
+      std::error_code unknown;
+      if (!fs::is_regular_file(path, unknown)) continue;
+      to_.note(command_.place, "-r " + name,
+               "the build clones the project that it lies in: the file of this folder is read");
+      return path;
+    }
+    return std::nullopt;
+  }
+
+  /// Of a list that is not here.
+  std::string why_absent(const std::string& name) const {
+    const std::string where = in_image(name);
+    for (const Clone& clone : command_.clones) {
+      if (!is_of_clone(clone, where)) continue;
+      return fmt::format(
+          "`{}` of the repository {} that the build clones, of which init reads nothing: bring "
+          "that file into this folder, and write `requirements: [{}]`",
+          where.substr(std::min(clone.path.size() + 1, where.size())),
+          clone.address().substr(std::string_view("git+").size()),
+          fs::path(name).filename().string());
+    }
+    return "no such file was found here";
   }
 
   const InstallCommand& command_;
@@ -302,6 +353,7 @@ class PipCommand {
   std::vector<std::string> extras_;
   std::vector<std::string> groups_;
   bool pre_ = false;
+  bool nightly_ = false;           ///< from an index of builds of each night
   std::vector<std::string> open_;  ///< names that no version makes a pre-release
 };
 

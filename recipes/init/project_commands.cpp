@@ -187,10 +187,16 @@ class ProjectCommand {
   }
 
   void environment(const std::string& name, CondaPackages& packages) {
-    const std::optional<fs::path> path = file_(name);
+    const auto made = command_.made ? command_.made(name) : std::nullopt;
+    const std::optional<fs::path> path =
+        made && !made->source.empty() ? std::optional(made->source) : file_(name);
     if (!path) return leave_out("no such file was found here");
     const std::string before = to_.draft.name;
-    const ConversionSource source = read_source(*path, to_);
+    ConversionSource source = read_source(*path, to_);
+    if (made) {
+      to_.note(command_.place, made->command, "the list is read as this leaves it");
+      source.text = made->text;
+    }
     if (path->extension() != ".yml" && path->extension() != ".yaml") {
       if (is_conda_list(source.text)) return convert_conda_list(source.shown, source.text, to_);
       // Names are conda's in this file, too.

@@ -263,4 +263,14 @@ void Conversion::requirements(const fs::path& path, const std::string& shown,
   RequirementsFile(*this, path, shown).read(text);
 }
 
+void Conversion::made_requirements(const fs::path& path, const std::string& shown,
+                                   const std::string& text) {
+  std::error_code unknown;
+  if (!path.empty() && !holds(fs::weakly_canonical(path, unknown))) {
+    return leave_out({shown, 0}, shown,
+                     "it lies neither in the recipe's folder nor in that of the file converted");
+  }
+  RequirementsFile(*this, path.empty() ? folder_ / "requirements.txt" : path, shown).read(text);
+}
+
 }  // namespace mlenv

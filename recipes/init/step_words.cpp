@@ -92,7 +92,9 @@ bool installs_something(const ShellCommand& command) {
     return one.program == words.front();
   });
   const bool python = words.front().starts_with("python") && words.size() > 2;
-  const bool pip = python && words[1] == "-m" && words[2] == "pip";
+  constexpr std::array<std::string_view, 6> kModules = {"pip", "poetry", "pipenv",
+                                                        "pdm", "uv",     "pipx"};
+  const bool pip = python && words[1] == "-m" && is_among(kModules, words[2]);
   const bool setup = python && words[1] == "setup.py";
   return manager || pip || setup || is_among(kInstallers, words.front()) ||
          adds_archive(command, words) || brings_tool(command.text);

@@ -6,7 +6,8 @@ class bad_expectation(Exception):
 
 
 TEXTS = ("name", "base", "framework", "python", "cuda", "workdir", "command")
-LISTS = ("packages", "system", "requirements", "constraints", "overrides", "exclude", "env", "files", "index", "pypi")
+LISTS = ("packages", "system", "requirements", "constraints", "overrides", "exclude", "env", "files", "index", "libraries",
+         "pypi")
 SOME = ("packages-have", "packages-lack", "system-have", "system-lack", "files-have", "env-have", "env-lack",
         "locks", "lock-lacks")
 MANY = ("told", "silent", "run-has", "run-lacks", "lock-told", "lock-silent")

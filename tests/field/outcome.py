@@ -119,7 +119,7 @@ def as_list(recipe, key):
         value = [value]
     if key == "files":
         value = pairs(value, " -> ")
-    elif key in ("env", "index"):
+    elif key in ("env", "index", "libraries"):
         value = pairs(value, "=")
     if key in ("packages", "constraints", "overrides"):
         value = [comparable(one) for one in value]

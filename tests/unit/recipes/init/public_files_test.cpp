@@ -273,10 +273,41 @@ TEST_F(PublicFilesTest, ANotebookThatInstallsNothingHasWhatItImports) {
   EXPECT_TRUE(tells(draft, "`lost`"));
 }
 
+TEST_F(PublicFilesTest, ANotebookThatInstallsSomethingHasWhatElseItImports) {
+  put("own.py", "");
+  put("b.ipynb",
+      R"({"cells": [{"cell_type": "code", "source": "!pip install pandas==2.1\n"},
+      {"cell_type": "code", "source": "%%writefile scipy.py\nx = 1"},
+      {"cell_type": "code", "source": "!git clone https://git.example/a/sklearn.git"},
+      {"cell_type": "code", "source":
+       "import pandas, numpy, os, own, lost, scipy, sklearn\nfrom PIL import Image"}],
+      "metadata": {}})");
+  const Draft draft = of("b.ipynb");
+  EXPECT_EQ(draft.packages, (Strings{"pandas==2.1", "ipykernel", "pillow", "numpy"}));
+  EXPECT_TRUE(tells(draft, "`lost`"));
+  EXPECT_FALSE(tells(draft, "`own"));
+}
+
+TEST_F(PublicFilesTest, RepositoriesThatCellsClone) {
+  put("c.ipynb",
+      R"({"cells": [{"cell_type": "code", "source":
+       "!git clone https://git.example/a/lab /content/lab\n!git clone https://git.example/a/kit\n%cd /content/lab\n!pip install -e .\n%cd /content\n!pip install ./kit tensorflow-addons\n!pip install -r kit/needs.txt\nimport tensorflow"}],
+      "metadata": {}})");
+  const Draft draft = of("c.ipynb");
+  EXPECT_EQ(draft.packages,
+            (Strings{"lab @ git+https://git.example/a/lab", "kit @ git+https://git.example/a/kit",
+                     "tensorflow-addons", "ipykernel"}));
+  EXPECT_EQ(draft.framework, "tensorflow") << "not a part of tensorflow-addons";
+  EXPECT_TRUE(tells(draft, "`needs.txt` of the repository https://git.example/a/kit"));
+}
+
 TEST_F(PublicFilesTest, WhatATagSaysOfSomebodysImage) {
   Draft draft = of_docker("FROM web/server:python3.12\nRUN pip install six\n");
   EXPECT_EQ(draft.python, "3.12");
   EXPECT_TRUE(tells(draft, "there is no default registry"));
+  EXPECT_TRUE(tells(draft, "`base: HOST/web/server:python3.12`"));
+  draft = of_docker("FROM redis\n");
+  EXPECT_TRUE(tells(draft, "`base: HOST/library/redis:latest`"));
   draft = of_docker("FROM lab/pytorch:2.0.1-cuda11.8\n");
   EXPECT_EQ(draft.framework, "pytorch==2.0.1");
   EXPECT_EQ(draft.cuda, "11");
@@ -290,6 +321,89 @@ TEST_F(PublicFilesTest, APipeOfOrdinaryProgramsIsAStep) {
             Strings{"cd /\ncurl -L https://host.example/x.tgz | tar xz -C /opt\ntouch /opt/y"});
   EXPECT_TRUE(draft.run.front().network);
   EXPECT_TRUE(tells(draft, "https://host.example/s"));
+}
+
+TEST_F(PublicFilesTest, ListsThatCommandsMakeOfOthers) {
+  put("requirements.txt", "six\ntorch==2.1\nidna==3.7\n");
+  put("labels.txt", "cat\ndog\n");
+  Draft draft = of_docker(
+      "FROM debian:12\nCOPY requirements.txt labels.txt /app/\nWORKDIR /app\n"
+      "RUN grep -v '^torch' requirements.txt | sed 's/==/>=/' > /tmp/short.txt && "
+      "pip install -r /tmp/short.txt\nRUN sed -i /dog/d labels.txt\n");
+  EXPECT_EQ(draft.packages, (Strings{"six", "idna>=3.7"}));
+  EXPECT_TRUE(draft.framework.empty());
+  EXPECT_EQ(steps(draft), Strings{"sed -i /dog/d labels.txt"}) << "no list of packages";
+  EXPECT_TRUE(draft.left_out.empty());
+  draft = of_docker(
+      "FROM debian:12\nCOPY . /app\nWORKDIR /app\nRUN sed -i /torch/d requirements.txt\n"
+      "RUN echo attrs >> requirements.txt\nRUN mv requirements.txt r.txt && pip install -r r.txt "
+      "&& rm r.txt\n");
+  EXPECT_EQ(draft.packages, (Strings{"six", "idna==3.7", "attrs"}));
+  EXPECT_TRUE(draft.run.empty());
+  draft = of_docker("FROM debian:12\nCOPY . /app\nRUN sed -i /torch/d /app/requirements.txt\n");
+  EXPECT_TRUE(tells(draft, "a list that no command here installs"));
+}
+
+TEST_F(PublicFilesTest, AListOfARepositoryThatTheBuildClones) {
+  const std::string clone =
+      "FROM debian:12\nWORKDIR /w\nRUN git clone https://git.example/a/lab.git && cd lab && pip "
+      "install -r reqs/gpu.txt\n";
+  Draft draft = of_docker(clone);
+  EXPECT_TRUE(tells(draft, "`reqs/gpu.txt` of the repository https://git.example/a/lab.git"));
+  EXPECT_TRUE(tells(draft, "`requirements: [gpu.txt]`"));
+  put("reqs/gpu.txt", "six\n");
+  EXPECT_TRUE(of_docker(clone).packages.empty()) << "another repository's";
+  put(".git/config", "[remote \"origin\"]\n\turl = git@git.example:a/lab.git\n");
+  EXPECT_EQ(of_docker(clone).packages, Strings{"six"}) << "it is this one";
+}
+
+TEST_F(PublicFilesTest, AFolderAboveAnEnvironmentIsCopied) {
+  const Draft draft = of_docker(
+      "FROM debian:12 AS a\nRUN python3 -m venv /opt/a/env\nENV PATH=/opt/a/env/bin:$PATH\n"
+      "RUN pip install six\nFROM debian:12\nCOPY --from=a /opt/a /opt/a\n");
+  EXPECT_EQ(draft.packages, Strings{"six"});
+  EXPECT_FALSE(tells(draft, "made in another stage"));
+}
+
+TEST_F(PublicFilesTest, TheCompilerOfCuda) {
+  const std::string kernels = "RUN python3 setup.py build_ext --inplace\n";
+  Draft draft =
+      of_docker("FROM nvidia/cuda:13.0.1-devel-ubuntu24.04\nRUN pip install torch\n" + kernels);
+  EXPECT_TRUE(draft.nvcc);
+  draft = of_docker("FROM nvidia/cuda:13.0.1-devel-ubuntu24.04\nRUN pip install torch\n");
+  EXPECT_FALSE(draft.nvcc) << "nothing needs it";
+  draft = of_docker("FROM pytorch/pytorch:2.3.1-cuda12.1-cudnn8-devel\n" + kernels);
+  EXPECT_FALSE(draft.nvcc);
+  EXPECT_TRUE(tells(draft, "bring no compiler"));
+}
+
+TEST_F(PublicFilesTest, CudaOfNvidiasArchive) {
+  const Draft draft = of_docker(
+      "FROM ubuntu:22.04\nRUN wget https://host.example/cuda-keyring_1.1-1_all.deb && dpkg -i "
+      "cuda-keyring_1.1-1_all.deb && apt-get update && apt-get install -y cuda-toolkit-12-4 cuda "
+      "tesseract-ocr\nRUN pip install torch\n");
+  EXPECT_EQ(draft.cuda, "12");
+  EXPECT_EQ(draft.system, Strings{"tesseract-ocr"});
+  EXPECT_TRUE(draft.run.empty());
+  EXPECT_TRUE(tells(draft, "cuda-toolkit-12-4"));
+}
+
+TEST_F(PublicFilesTest, NightlyBuildsArePreReleases) {
+  const Draft draft = of_docker(
+      "FROM debian:12\nRUN pip install --pre torch torchaudio -i "
+      "https://wheels.example/whl/nightly/cu130\n");
+  EXPECT_EQ(draft.framework, "pytorch>=0.dev0");
+  EXPECT_EQ(draft.packages, Strings{"torchaudio>=0.dev0"});
+  EXPECT_TRUE(draft.notes.empty());
+}
+
+TEST_F(PublicFilesTest, ToolsByTheirModulesAndTheirSettings) {
+  const Draft draft = of_docker(
+      "FROM python:3.11-slim\nRUN $HOME/.local/bin/poetry config a b && $TOOLS/poetry config a b\n"
+      "RUN pipx ensurepath && python3 -m poetry add idna && python -m uv pip install six\n");
+  EXPECT_EQ(draft.packages, (Strings{"idna", "six"}));
+  EXPECT_TRUE(draft.run.empty());
+  EXPECT_TRUE(tells(draft, "not needed"));
 }
 
 }  // namespace
