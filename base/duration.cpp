@@ -16,7 +16,7 @@ struct Unit {
 };
 constexpr std::array kUnits = {Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000},
                                Unit{"s", 1000}, Unit{"ms", 1}};
-constexpr double kMost = 100 * 366 * kUnits[0].milliseconds;
+constexpr double kLongestSpan = 100 * 366 * kUnits[0].milliseconds;
 constexpr std::size_t kMostDigits = 18;
 
 /// Takes `12` or `1.5` from the front.
@@ -63,7 +63,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     if (!unit || *unit < next) return std::nullopt;
     next = *unit + 1;
     sum += *number * kUnits.at(*unit).milliseconds;
-    if (sum > kMost) return std::nullopt;
+    if (sum > kLongestSpan) return std::nullopt;
   }
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::llround(sum)));
 }

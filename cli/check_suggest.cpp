@@ -1,11 +1,13 @@
 #include "cli/check_suggest.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "cli/platform_lock.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/settings.hpp"
 #include "recipes/image_facts.hpp"
+#include "recipes/resolve/limits.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
@@ -62,10 +64,15 @@ void check_output(const SuggestOptions& options, const fs::path& recipe) {
   }
 }
 
-LockSet locked(Ui& ui, const Recipe& recipe, const std::optional<LockSet>& previous) {
+/// `limits` is told the constraints of mlenv's own that the locks are held to.
+LockSet locked(Ui& ui, const Recipe& recipe, const std::optional<LockSet>& previous,
+               std::set<std::string>* limits = nullptr) {
   const LockChoice choice;
   ResolveOptions options;
   options.epoch = source_date_epoch();
+  if (limits != nullptr) {
+    options.limit = [limits](const std::string& one) { limits->insert(one); };
+  }
   PlatformLocking locking(ui, recipe, choice, options);
   LockSet locks;
   for (const std::string& platform : recipe.wanted_platforms()) {
@@ -151,11 +158,14 @@ class Suggesting {
       return false;
     };
     try {
-      const Recipe recipe = changed_recipe(now_.recipe, proposal.change, output_);
-      LockSet locks = locked(ui_, recipe, now_.locks);
+      auto [change, recipe, locks] = locked_change(proposal.change);
+      for (const Lock& lock : locks.locks) {
+        const auto faults = limit_faults(lock.wheels);
+        if (!faults.empty()) return failed(faults.front().str());
+      }
       Checked checked = judged(recipe, locks);
       if (served(checked, demand_) < proposal.count()) return failed(why_not(checked, proposal));
-      take(recipe, std::move(locks), proposal, out);
+      take(recipe, std::move(locks), {change, proposal.build, proposal.runs_on}, out);
       out.checked = std::move(checked);
       activity.result("runs");
       return true;
@@ -165,6 +175,29 @@ class Suggesting {
       std::string why = first_sentence(error);
       if (error.frames().size() > 1) why += ": " + error.frames()[1];
       return failed(error.hint().empty() ? why : fmt::format("{}; {}", why, error.hint()));
+    }
+  }
+
+  struct Locked {
+    RecipeChange change;
+    Recipe recipe;
+    LockSet locks;
+  };
+  /// Bounds that the lock is held to are said in the recipe, so that it says what it is.
+  Locked locked_change(const RecipeChange& change) const {
+    std::set<std::string> limits;
+    Recipe recipe = changed_recipe(now_.recipe, change, output_);
+    LockSet locks = locked(ui_, recipe, now_.locks, &limits);
+    if (limits.empty()) return {change, std::move(recipe), std::move(locks)};
+    RecipeChange bounded = change;
+    bounded.constraints.assign(limits.begin(), limits.end());
+    try {
+      Recipe with_bounds = changed_recipe(now_.recipe, bounded, output_);
+      LockSet anew = locked(ui_, with_bounds, locks);
+      return {std::move(bounded), std::move(with_bounds), std::move(anew)};
+    } catch (const Error& error) {
+      if (error.code() != "recipe-layout") throw;
+      return {change, std::move(recipe), std::move(locks)};  // the lock holds to them all the same
     }
   }
 

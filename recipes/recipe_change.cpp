@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <span>
 
 #include <fmt/core.h>
 
@@ -16,6 +18,9 @@ namespace {
 
 /// The keys behind which `cuda` goes, as docs/recipe.md orders them.
 constexpr std::array<std::string_view, 4> kChangeAnchors = {"name", "base", "python", "framework"};
+/// And those behind which `constraints` does.
+constexpr std::array<std::string_view, 6> kConstraintAnchors = {"name",      "base", "python",
+                                                                "framework", "cuda", "packages"};
 constexpr std::array<std::string_view, 3> kDemands = {"driver", "gpus", "libraries"};
 
 std::optional<NamedFramework> framework_in(const std::string& text, bool in_packages) {
@@ -48,8 +53,9 @@ class RecipeText {
   void set(std::string_view key, std::string_view value) {
     take(key, ListEdit(text_, key).set(value, kChangeAnchors));
   }
-  void append(std::string_view key, std::string_view item) {
-    take(key, ListEdit(text_, key).append(item, kChangeAnchors));
+  void append(std::string_view key, std::string_view item,
+              std::span<const std::string_view> anchors = kChangeAnchors) {
+    take(key, ListEdit(text_, key).append(item, anchors));
   }
   void remove(std::string_view key) { take(key, ListEdit(text_, key).remove_key()); }
   const std::string& str() const { return text_; }
@@ -91,7 +97,17 @@ Recipe expected(Recipe recipe, const RecipeChange& change,
     recipe.libraries.clear();
     recipe.compiler.reset();
   }
+  for (const std::string& one : change.constraints) {
+    recipe.constraints.push_back({.text = one});
+    recipe.listed.constraints.push_back({one, nullptr, 0, 0});
+  }
   return recipe;
+}
+
+std::vector<std::string> constraints_of(const Recipe& recipe) {
+  std::vector<std::string> texts;
+  for (const Placed& one : recipe.constraints) texts.push_back(one.text);
+  return texts;
 }
 
 /// Whether it asks for what is expected, and for nothing else. The framework's text may differ in
@@ -104,7 +120,8 @@ bool is_as(const Recipe& after, const Recipe& wanted) {
     asked.framework = std::get<Requirement>(parse_requirement(asked.framework)).str();
   }
   return found == asked && settings_of(after) == settings_of(wanted) &&
-         after.files == wanted.files && after.requirements == wanted.requirements;
+         after.files == wanted.files && after.requirements == wanted.requirements &&
+         constraints_of(after) == constraints_of(wanted);
 }
 
 /// With the framework's own change made where it is an item of `packages`.
@@ -138,8 +155,17 @@ Recipe changed_recipe(const Recipe& recipe, const RecipeChange& change, const fs
   for (const std::string_view key : kDemands) {
     if (change.no_demands && has_demand(before, key)) text.remove(key);
   }
+  for (const std::string& one : change.constraints)
+    text.append("constraints", one, kConstraintAnchors);
   Recipe after = parse_recipe(text.str(), path);
-  take_listed(after, before.listed);
+  RequirementLists all_listed = before.listed;
+  const std::size_t first = after.constraints.size() - change.constraints.size();
+  const auto own = std::make_shared<const RequirementsText>(RequirementsText{path, text.str()});
+  for (std::size_t i = first; i < after.constraints.size(); ++i) {
+    const Placed& one = after.constraints[i];
+    all_listed.constraints.push_back({one.text, own, one.line, one.column});
+  }
+  take_listed(after, std::move(all_listed));
   if (!is_as(after, expected(before, change, named))) throw text.unknown_layout("cuda");
   return after;
 }
@@ -155,6 +181,9 @@ std::string shown(const Recipe& recipe, const RecipeChange& change) {
   if (!change.driver.empty()) keys.push_back(fmt::format("`driver: \"{}\"`", change.driver));
   if (!change.gpus.empty()) keys.push_back(fmt::format("{} in `gpus`", join(change.gpus, " ")));
   if (change.no_demands) keys.emplace_back("no demands of CUDA");
+  for (const std::string& one : change.constraints) {
+    keys.push_back(fmt::format("`constraints: [\"{}\"]`", one));
+  }
   return join(keys, ", ");
 }
 

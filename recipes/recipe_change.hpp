@@ -12,11 +12,12 @@ namespace mlenv {
 
 /// What is said otherwise. What is empty stays.
 struct RecipeChange {
-  std::string framework{};          ///< specifier of the framework's version: `==2.10.*`
-  std::string cuda{};               ///< `12.8`, `12`, `cpu`
-  std::string driver{};             ///< `>=535.183.06`
-  std::vector<std::string> gpus{};  ///< to be added
-  bool no_demands = false;          ///< `driver`, `gpus` and `libraries` are taken out
+  std::string framework{};                 ///< specifier of the framework's version: `==2.10.*`
+  std::string cuda{};                      ///< `12.8`, `12`, `cpu`
+  std::string driver{};                    ///< `>=535.183.06`
+  std::vector<std::string> gpus{};         ///< to be added
+  bool no_demands = false;                 ///< `driver`, `gpus` and `libraries` are taken out
+  std::vector<std::string> constraints{};  ///< to be added: `numpy<2`
   friend bool operator==(const RecipeChange&, const RecipeChange&) = default;
 };
 

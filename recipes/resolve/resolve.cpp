@@ -318,6 +318,10 @@ class Resolver {
     if (options_.note) {
       if (!resolution.unwanted.empty()) options_.note(unwanted_note(resolution));
       for (const std::string& one : resolution.yanked) options_.note(one);
+      for (const std::string& one : resolution.limit_notes) options_.note(one);
+    }
+    if (options_.limit) {
+      for (const std::string& one : resolution.limits) options_.limit(one);
     }
     for (const LockedWheel& wheel : resolution.wheels) {
       const auto url = resolution.urls.find(wheel.digest.hex());

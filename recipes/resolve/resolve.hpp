@@ -37,6 +37,8 @@ struct ResolveOptions {
   BuildDirect build_direct = nullptr;
   /// Told what is worth a look in what was found, a sentence each; may be null.
   std::function<void(const std::string&)> note = nullptr;
+  /// Told each constraint of mlenv's own that the wheels are held to, `numpy<2`; may be null.
+  std::function<void(const std::string&)> limit = nullptr;
 };
 
 /// `2.36`, of the C library among a base's packages. Throws `no-glibc`.

@@ -21,6 +21,7 @@
 #include "recipes/resolve/cuda_conflict.hpp"
 #include "recipes/resolve/demands.hpp"
 #include "recipes/resolve/direct_wheels.hpp"
+#include "recipes/resolve/limits.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/page_wheels.hpp"
 #include "recipes/resolve/uv.hpp"
@@ -64,6 +65,8 @@ class WheelResolver {
     const FrameworkRequirements all = framework_requirements(*request.recipe);
     question_.requirements = all.requirements;
     question_.constraints = all.constraints;
+    question_.constraints.insert(question_.constraints.end(), request.limits.begin(),
+                                 request.limits.end());
     steps_.begin();
     if (request.direct != nullptr) leaves_extra_ = name_wheels(*request.direct, question_);
     if (!request.compiler.empty()) {
@@ -578,8 +581,11 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
     resolution.cuda = std::get<std::optional<LockedCuda>>(std::move(cuda));
     return resolution;
   };
-  const FindWheels find = [&](const WheelRequest& asked) {
+  const FindWheels find_compiler = [&](const WheelRequest& asked) {
     return with_compiler(asked, find_alone(asked), find_alone);
+  };
+  const FindWheels find = [&](const WheelRequest& asked) {
+    return within_limits(asked, find_compiler(asked), find_compiler);
   };
   auto answer = find(request);
   if (auto conflict = cuda_conflict(request, answer, find)) {

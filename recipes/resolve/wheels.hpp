@@ -31,6 +31,8 @@ struct WheelRequest {
   /// `kept`, found without it, go before those of `previous`.
   std::string compiler{};
   std::vector<LockedWheel> kept{};
+  /// Constraints of mlenv's own (`numpy<2`), beside the recipe's (package_limits.hpp).
+  std::vector<std::string> limits{};
   /// Builds what has no wheel; null: that is a Conflict. `image`: what the image will have, where
   /// the build wants to know it.
   std::function<std::variant<BuiltRelease, Conflict>(const SourceRelease&,
@@ -55,6 +57,9 @@ struct WheelResolution {
   /// Under `cuda: cpu`: packages of NVIDIA's that came along, and who asks for them.
   std::map<std::string, std::set<std::string>> unwanted{};
   std::vector<std::string> yanked{};  ///< a sentence for each release that was yanked
+  std::vector<std::string> limits{};  ///< constraints of mlenv's own that were held to
+  /// A sentence for each of those, and for each that could not be held to.
+  std::vector<std::string> limit_notes{};
 };
 
 /// Of its `unwanted`, a sentence: who brings them, and the ways out.

@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 
 #include "recipes/compat/cuda_releases.hpp"
+#include "recipes/compat/package_limits.hpp"
+#include "recipes/distribution.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 #include "runner/check/driver_standing.hpp"
@@ -91,6 +93,15 @@ ImageFacts without_cuda(ImageFacts image) {
   return image;
 }
 
+/// The recipe's Python (`3.11`), as far as it is known before it is locked; empty: it is not.
+std::string python_of(const Recipe& recipe) {
+  if (recipe.python) return recipe.python->text;
+  const Distribution* base =
+      recipe.base_is_image ? nullptr : find_distribution(recipe.distribution);
+  if (base == nullptr || recipe.sources.python) return {};
+  return std::string(base->python_of(recipe.suite));
+}
+
 /// What the recipe asks of drivers and GPUs, made the hosts' own where they do not meet it.
 RecipeChange demands_for(const Recipe& recipe, const std::vector<OnHost>& now) {
   RecipeChange change;
@@ -139,6 +150,10 @@ class Search {
     is_named_ = named.has_value();
     build_ = build_now(recipe, now);
     builds_ = known_builds(build_.name);
+    const std::string python = python_of(recipe);
+    std::erase_if(builds_, [&](const KnownBuild& one) {
+      return !python.empty() && !has_wheels_for_python(one.framework, one.version, python);
+    });
     for (const OnHost& here : now) {
       runs_now_.push_back(serves(judge(*here.image, *here.host, demand.use), demand));
     }

@@ -55,6 +55,33 @@ recipe plugin 'framework: jax' 'cuda: "13"'
 suggested plugin h100-535
 [ -n "$(wheel plugin jax-cuda12-plugin)" ] || fail "no plugin for CUDA 12"
 
+note "an old driver: a build that needs NumPy 1, which the recipe then says"
+recipe numpy 'framework: pytorch' 'packages: [numpy]'
+suggested numpy v100-470
+[[ $(wheel numpy torch) == 2.0.* ]] || fail "torch is $(wheel numpy torch)"
+[[ $(wheel numpy numpy) == 1.* ]] || fail "numpy is $(wheel numpy numpy)"
+grep -qxF 'constraints: [numpy<2]' numpy.suggested.yaml || fail "says: $(cat numpy.suggested.yaml)"
+
+note "where the recipe insists on NumPy 2, no build that needs NumPy 1"
+recipe insists 'framework: pytorch' 'packages: [numpy==2.2.6]'
+status=0
+"$MLENV" -q --json check insists.yaml --host "$hosts/v100-470.json" --suggest >answer || status=$?
+equal "status" 3 "$status"
+cat answer >>answers
+equal "recipe" null "$(jq -r .suggestion.recipe answer)"
+jq -e '.suggestion.tried[0].why | contains("does not work with numpy 2.2.6")' answer >/dev/null || fail "says: $(cat answer)"
+
+note "a lock takes a version that works; the line that mends one that cannot"
+recipe held 'framework: pytorch==2.0.1' 'packages: [numpy, pandas==2.0.3]'
+"$MLENV" lock held.yaml >out 2>err || fail "no lock: $(cat err)"
+grep -q '`numpy<2` is held to, 1\.' err || fail "says: $(cat err)"
+cp held.lock held.suggested.lock
+[[ $(wheel held numpy) == 1.* ]] || fail "numpy is $(wheel held numpy)"
+"$MLENV" lock --locked held.yaml || fail "its lock is not current"
+recipe both 'framework: pytorch==2.0.1' 'packages: [numpy==2.2.6]'
+"$MLENV" lock both.yaml >out 2>err || fail "no lock: $(cat err)"
+grep -q 'write `numpy<2` in place of `numpy==2.2.6` (both.yaml:5)' err || fail "says: $(cat err)"
+
 note "a fleet: as many hosts as one recipe can serve, and what the others need"
 mkdir fleet
 cp "$hosts"/{h100-535,p100-580,b200-590,report-not-loaded}.json fleet

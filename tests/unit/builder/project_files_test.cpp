@@ -49,7 +49,7 @@ class ProjectFilesTest : public testing::Test {
       return error.what();
     }
   }
-  /// Paths in the image, in order.
+  /// PathList in the image, in order.
   std::vector<std::string> paths(const std::string& files) {
     std::vector<std::string> found;
     for (const FilesPart& part : collect(files).parts) {
@@ -77,7 +77,7 @@ class ProjectFilesTest : public testing::Test {
   Pool pool_{2};
 };
 
-using Paths = std::vector<std::string>;
+using PathList = std::vector<std::string>;
 
 TEST_F(ProjectFilesTest, TakesAFolderOrAFile) {
   put("src/a.py", "a");
@@ -85,10 +85,10 @@ TEST_F(ProjectFilesTest, TakesAFolderOrAFile) {
   fs::create_directories(project() / "src/empty");
   put("conf/train.toml", "c");
   EXPECT_EQ(paths("{src: /w, conf/train.toml: /etc/t.toml}"),
-            (Paths{"etc/t.toml", "w", "w/a.py", "w/deep", "w/deep/b.py", "w/empty"}));
-  EXPECT_EQ(paths("{conf/train.toml: /etc/}"), (Paths{"etc/train.toml"}));
-  EXPECT_EQ(paths("{src: /}"), (Paths{"a.py", "deep", "deep/b.py", "empty"}));
-  EXPECT_EQ(paths("{src/deep: /w/}"), (Paths{"w", "w/b.py"}));
+            (PathList{"etc/t.toml", "w", "w/a.py", "w/deep", "w/deep/b.py", "w/empty"}));
+  EXPECT_EQ(paths("{conf/train.toml: /etc/}"), (PathList{"etc/train.toml"}));
+  EXPECT_EQ(paths("{src: /}"), (PathList{"a.py", "deep", "deep/b.py", "empty"}));
+  EXPECT_EQ(paths("{src/deep: /w/}"), (PathList{"w", "w/b.py"}));
 }
 
 TEST_F(ProjectFilesTest, TheProjectItselfIsWithoutWhatABuildWrites) {
@@ -97,7 +97,7 @@ TEST_F(ProjectFilesTest, TheProjectItselfIsWithoutWhatABuildWrites) {
   put("recipe.built", "b");
   put(".mlenvignore", "!*.built\n");
   put(".git/config", "g");
-  EXPECT_EQ(paths("{.: /w}"), (Paths{"w", "w/.mlenvignore", "w/recipe.lock", "w/recipe.yaml"}));
+  EXPECT_EQ(paths("{.: /w}"), (PathList{"w", "w/.mlenvignore", "w/recipe.lock", "w/recipe.yaml"}));
 }
 
 TEST_F(ProjectFilesTest, DataIsNeverCopiedHoweverItsPathIsWritten) {
@@ -115,7 +115,7 @@ TEST_F(ProjectFilesTest, DataIsNeverCopiedHoweverItsPathIsWritten) {
     const ProjectFiles found = collect_files(with_data("{.: /w}", from), pool_);
     std::vector<std::string> copied;
     for (const ProjectFile& file : found.parts.at(0).files) copied.push_back(file.path);
-    EXPECT_EQ(copied, (Paths{"w", "w/a.py"})) << from;
+    EXPECT_EQ(copied, (PathList{"w", "w/a.py"})) << from;
     for (const char* files : {"{corpus: /w}", "{corpus/sub: /w}", "{corpus/sub/text: /w/t}"}) {
       const Error error = error_of([&] { require_files(with_data(files, from)); });
       EXPECT_EQ(error.code(), "recipe-invalid") << from;
@@ -133,12 +133,13 @@ TEST_F(ProjectFilesTest, LeavesOutWhatTheProjectSaysAndWhatHoldsSecrets) {
   put("src/sub/id_rsa", "key");
   put("src/sub/tls.pem", "key");
   put(".dockerignore", "**/*.bin\n");
-  EXPECT_EQ(paths("{src: /w}"), (Paths{"w", "w/a.py", "w/sub"}));
-  EXPECT_EQ(collect("{src: /w}").secrets, (Paths{"src/.env", "src/sub/id_rsa", "src/sub/tls.pem"}));
+  EXPECT_EQ(paths("{src: /w}"), (PathList{"w", "w/a.py", "w/sub"}));
+  EXPECT_EQ(collect("{src: /w}").secrets,
+            (PathList{"src/.env", "src/sub/id_rsa", "src/sub/tls.pem"}));
   EXPECT_EQ(collect("{src: /w}").ignore_file, ".dockerignore");
   put(".mlenvignore", "!**/*.pem\n**/.env\n");  // then the other file does not count
-  EXPECT_EQ(paths("{src: /w}"), (Paths{"w", "w/a.py", "w/big.bin", "w/sub", "w/sub/tls.pem"}));
-  EXPECT_EQ(collect("{src: /w}").secrets, (Paths{"src/sub/id_rsa"}));
+  EXPECT_EQ(paths("{src: /w}"), (PathList{"w", "w/a.py", "w/big.bin", "w/sub", "w/sub/tls.pem"}));
+  EXPECT_EQ(collect("{src: /w}").secrets, (PathList{"src/sub/id_rsa"}));
 }
 
 TEST_F(ProjectFilesTest, RefusesASourceAtItsPlace) {
@@ -167,7 +168,7 @@ TEST_F(ProjectFilesTest, OneSourceOverItselfIsNoClash) {
   put("a.txt", "a");
   put("d/x", "x");
   EXPECT_EQ(paths("{a.txt: /w/, .: /w}"), paths("{.: /w}"));
-  EXPECT_EQ(paths("{d/x: /w/d/, d: /w/d}"), (Paths{"w/d", "w/d/x"}));
+  EXPECT_EQ(paths("{d/x: /w/d/, d: /w/d}"), (PathList{"w/d", "w/d/x"}));
   EXPECT_EQ(collect("{a.txt: /w/, .: /w}").digest, collect("{.: /w}").digest);
   EXPECT_NE(refused("{a.txt: /w/d/x, .: /w}").find("would become"), std::string::npos);
 }
@@ -293,7 +294,7 @@ TEST_F(ProjectFilesTest, OurOwnUnfinishedFilesAreNotTheProjects) {
   put("a", "a");
   put(".tmp-0123abcd", "half a lock");
   put("sub/.tmp-kept", "k");
-  EXPECT_EQ(paths("{.: /w}"), (Paths{"w", "w/a", "w/sub", "w/sub/.tmp-kept"}));
+  EXPECT_EQ(paths("{.: /w}"), (PathList{"w", "w/a", "w/sub", "w/sub/.tmp-kept"}));
 }
 
 TEST_F(ProjectFilesTest, RespectsTheBasesFoldersAndLinks) {

@@ -3,12 +3,19 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "recipes/requirement_files.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
 
 Recipe whole_recipe(const std::string& text) { return parse_recipe(text, "r.yaml"); }
+
+/// With its own constraints among what it lists, as a file's are.
+Recipe read_lists(Recipe recipe) {
+  take_listed(recipe, read_requirement_files(recipe));
+  return recipe;
+}
 
 std::string changed_text(const std::string& text, const RecipeChange& change) {
   const Recipe after = changed_recipe(whole_recipe(text), change, "r.suggested.yaml");
@@ -35,6 +42,17 @@ TEST(RecipeChange, TheFrameworksVersionChangesWhereItStands) {
                          {.framework = "==2.7.*", .cuda = "12.6"}),
             "name: x\nbase: debian:bookworm\ncuda: \"12.6\"\npackages:\n  - torch==2.7.*  # why\n"
             "  - six\n");
+}
+
+TEST(RecipeChange, ConstraintsAreAddedToThoseThatAreThere) {
+  EXPECT_EQ(changed_text(kRecipe, {.cuda = "11.7", .constraints = {"numpy<2"}}),
+            "# ours\nname: x\nbase: debian:bookworm\nframework: pytorch==2.15.0  # pinned\n"
+            "cuda: \"11.7\"\n\npackages: [numpy]\nconstraints: [numpy<2]\n");
+  const std::string text = "name: x\nbase: debian:bookworm\nconstraints: [\"six<2\"]\n";
+  const Recipe after =
+      changed_recipe(read_lists(whole_recipe(text)), {.constraints = {"numpy<2"}}, "s.yaml");
+  EXPECT_EQ(after.source, "name: x\nbase: debian:bookworm\nconstraints: [\"six<2\", numpy<2]\n");
+  EXPECT_EQ(after.listed.constraint_texts(), (std::vector<std::string>{"numpy<2", "six<2"}));
 }
 
 TEST(RecipeChange, QuotesAndCommentsOfAValueStay) {

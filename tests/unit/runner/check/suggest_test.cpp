@@ -140,6 +140,20 @@ TEST(Suggest, DriversThatWouldDo) {
   EXPECT_LT(std::stoi(other->driver), 580);
 }
 
+TEST(Suggest, BuildsWithoutWheelsForThePythonAreLeftOut) {
+  const auto pair = pair_of(kTorch215, kNewCode, "Tesla V100", "7.0", "470.256.02");
+  const auto on = [&](const std::string& python) {
+    Strings builds;
+    for (const Proposal& one :
+         proposed(debian_recipe("python: \"" + python + "\"\nframework: pytorch\n"), {pair})) {
+      builds.push_back(one.build);
+    }
+    return builds;
+  };
+  EXPECT_EQ(on("3.11"), (Strings{"torch 2.0 for CUDA 11.7", "torch 1.13 for CUDA 11.7"}));
+  EXPECT_TRUE(on("3.13").empty());
+}
+
 TEST(Suggest, GpusThatABuildServes) {
   const auto pair = pair_of(kTorch215, kNewCode, "NVIDIA A100", "8.0", "580.95.05");
   EXPECT_EQ(served_gpus(pair.image), (Strings{"7.5", "8.0", "8.6", "8.7", "8.8", "8.9", "9.0",

@@ -1,0 +1,155 @@
+#include "recipes/resolve/limits.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "base/error.hpp"
+#include "recipes/requirement.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+const LockedWheel* wheel_named(const std::vector<LockedWheel>& wheels, std::string_view name) {
+  const auto found = std::find_if(wheels.begin(), wheels.end(),
+                                  [&](const LockedWheel& one) { return one.name == name; });
+  return found == wheels.end() ? nullptr : &*found;
+}
+
+std::vector<LimitFault> faults_of(const std::vector<LockedWheel>& wheels,
+                                  const std::string& requirement) {
+  std::vector<LimitFault> faults = limit_faults(wheels);
+  std::erase_if(faults,
+                [&](const LimitFault& one) { return one.limit->requirement() != requirement; });
+  return faults;
+}
+
+/// `write `numpy<2` in place of `numpy==2.1.0` (r.yaml:7)`
+std::string mend(const Recipe& recipe, const PackageLimit& limit) {
+  const std::string wanted = limit.requirement();
+  const auto is_its = [&](const std::string& text) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    return one != nullptr && one->normalised_name() == limit.other;
+  };
+  for (const Placed& one : recipe.packages) {
+    if (!is_its(one.text)) continue;
+    return fmt::format("write `{}` in place of `{}` ({}:{})", wanted, one.text,
+                       recipe.path.string(), one.line);
+  }
+  for (const auto* list : {&recipe.listed.requirements, &recipe.listed.constraints}) {
+    for (const ListedText& one : *list) {
+      if (!is_its(one.text)) continue;
+      const std::string file = one.file ? one.file->shown_path.string() : recipe.path.string();
+      return fmt::format("write `{}` in place of `{}` ({}:{})", wanted, one.text, file, one.line);
+    }
+  }
+  return fmt::format("`constraints: [\"{}\"]` has mlenv say what stands against an older one",
+                     wanted);
+}
+
+/// `torch 2.0.1 is built for NumPy 1; the same holds for pandas 2.0.3`
+std::string reason(const std::vector<LimitFault>& faults) {
+  std::string text = fmt::format("{} {}", faults.front().package, faults.front().limit->why);
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < faults.size(); ++i) others.push_back(faults[i].package);
+  if (!others.empty()) text += fmt::format("; the same holds for {}", listed(others, 3));
+  return text;
+}
+
+/// Holds one answer to limits, one after the other.
+class LimitSearch {
+ public:
+  LimitSearch(const WheelRequest& request, WheelResolution found, const FindWheels& find)
+      : request_(request), found_(std::move(found)), find_(find) {}
+
+  WheelResolution run() {
+    constexpr int kMostRounds = 12;
+    for (int round = 0; round < kMostRounds; ++round) {
+      const std::string next = next_requirement();
+      if (next.empty()) break;
+      const std::vector<LimitFault> faults = faults_of(found_.wheels, next);
+      if (!hold(next)) {
+        given_up_.insert(next);
+        for (const LimitFault& one : faults) {
+          notes_.push_back(fmt::format("{}: {}", one.str(), mend(*request_.recipe, *one.limit)));
+        }
+        continue;
+      }
+      limits_.push_back(next);
+      const LockedWheel* now = wheel_named(found_.wheels, faults.front().limit->other);
+      notes_.push_back(fmt::format("`{}` is held to{}: {}", next,
+                                   now == nullptr ? "" : ", " + now->version, reason(faults)));
+    }
+    found_.limits = std::move(limits_);
+    found_.limit_notes = std::move(notes_);
+    return std::move(found_);
+  }
+
+ private:
+  std::string next_requirement() const {
+    for (const LimitFault& one : limit_faults(found_.wheels)) {
+      std::string text = one.limit->requirement();
+      if (!given_up_.contains(text)) return text;
+    }
+    return {};
+  }
+
+  /// Whether there is an answer with the constraint. What came as wheels before is to do so again:
+  /// nothing is built for the sake of a limit.
+  bool hold(const std::string& requirement) {
+    WheelRequest request = request_;
+    request.limits.insert(request.limits.end(), limits_.begin(), limits_.end());
+    request.limits.push_back(requirement);
+    if (found_.sources.empty()) request.build = nullptr;
+    try {
+      WheelAnswer answer = find_(request);
+      auto* held = std::get_if<WheelResolution>(&answer);
+      if (held == nullptr || !faults_of(held->wheels, requirement).empty()) return false;
+      found_ = std::move(*held);
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != "build-failed") throw;
+      return false;
+    }
+  }
+
+  const WheelRequest& request_;
+  WheelResolution found_;
+  const FindWheels& find_;
+  std::vector<std::string> limits_;
+  std::set<std::string> given_up_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+std::string LimitFault::str() const {
+  return fmt::format("{} {}, and does not work with {} {}", package, limit->why, limit->other,
+                     other);
+}
+
+std::vector<LimitFault> limit_faults(const std::vector<LockedWheel>& wheels) {
+  std::vector<LimitFault> faults;
+  for (const PackageLimit& limit : package_limits().limits) {
+    const LockedWheel* other = wheel_named(wheels, limit.other);
+    if (other == nullptr || version_satisfies(other->version, limit.specifier)) continue;
+    for (const std::string& name : limit.packages) {
+      const LockedWheel* one = wheel_named(wheels, name);
+      if (one == nullptr || !limit.holds_for(name, one->version)) continue;
+      faults.push_back({&limit, fmt::format("{} {}", name, one->version), other->version});
+    }
+  }
+  return faults;
+}
+
+WheelAnswer within_limits(const WheelRequest& request, WheelAnswer answer, const FindWheels& find) {
+  auto* resolution = std::get_if<WheelResolution>(&answer);
+  if (resolution == nullptr || limit_faults(resolution->wheels).empty()) return answer;
+  return LimitSearch(request, std::move(*resolution), find).run();
+}
+
+}  // namespace mlenv
