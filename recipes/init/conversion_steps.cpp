@@ -70,11 +70,11 @@ bool Conversion::builds_cuda_code() const {
     const std::string name = name_of_requirement(package);
     return is_among(kSources, name);
   };
-  constexpr std::array<std::string_view, 5> kBuilds = {"nvcc", "build_ext", "CUDA_HOME",
-                                                       "TORCH_CUDA_ARCH_LIST", "CUDAARCHS"};
+  constexpr std::array<std::string_view, 5> kNvccWords = {"nvcc", "build_ext", "CUDA_HOME",
+                                                          "TORCH_CUDA_ARCH_LIST", "CUDAARCHS"};
   const auto builds = [&](const DraftStep& step) {
     const auto& command = step.command;
-    return std::any_of(kBuilds.begin(), kBuilds.end(),
+    return std::any_of(kNvccWords.begin(), kNvccWords.end(),
                        [&](std::string_view word) { return says(command, word); });
   };
   return std::any_of(draft.packages.begin(), draft.packages.end(), is_source) ||
