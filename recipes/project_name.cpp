@@ -55,7 +55,7 @@ std::optional<std::string> project_python(const fs::path& folder) {
     const TomlValue root =
         parse_toml({folder / "pyproject.toml", *pyproject, "requirements-invalid", {}});
     const TomlValue* project = root.table("project");
-    const std::string range = project == nullptr ? "" : project->text_of("requires-python");
+    std::string range = project == nullptr ? "" : project->text_of("requires-python");
     if (!range.empty()) return range;
   }
   if (const auto text = read_small_file_if_exists(folder / "setup.cfg", size_limit::kPyproject)) {

@@ -156,39 +156,57 @@ std::optional<ListText> text_of_list(const MadeList* made, std::string_view name
   return ListText{std::move(text), *path};
 }
 
+/// What `one` writes when `before` comes into it by a pipe; nullopt: that is not known. `read` has
+/// the text of a list by its name.
+template <class Read>
+std::optional<ListText> piped(const std::optional<ListText>& before, const ShellCommand& one,
+                              const Read& read) {
+  if (!one.simple || one.control || !one.group.empty()) return std::nullopt;
+  const std::vector<std::string> words = program_words(one);
+  if (!before) {
+    if (std::optional<std::string> written = written_words(words)) {
+      return ListText{*std::move(written), {}};
+    }
+  }
+  auto filter = text_filter(words);
+  if (!filter || filter->in_place) return std::nullopt;
+  if (!before && !one.input.empty()) filter->files.push_back(one.input);
+  if (before.has_value() == !filter->files.empty()) return std::nullopt;
+  ListText text = before.value_or(ListText{});
+  for (const std::string& name : filter->files) {
+    const std::optional<ListText> more = read(name);
+    if (!more) return std::nullopt;
+    text.text += more->text;
+    if (text.source.empty()) text.source = more->source;
+  }
+  std::optional<std::string> result = filtered(*filter, text.text);
+  if (!result) return std::nullopt;
+  text.text = *std::move(result);
+  return text;
+}
+
 }  // namespace
 
 /// `grep -v x a.txt | sort > b.txt`
 bool MadeLists::writes(const ShellCommand& one, const Place& place) {
   const auto output = redirected_output(one.text, place.known);
   if (!output || !is_list(output->name, place)) return false;
-  std::optional<std::string> text;
-  fs::path source;
+  const auto read = [&](const std::string& name) {
+    return text_of_list(find(list_path(name, place.folder)), name, place);
+  };
+  std::optional<ListText> text;
   for (const ShellCommand& each : shell_commands(output->commands, place.known)) {
-    if (!each.simple || each.control || !each.group.empty()) return false;
-    const std::vector<std::string> words = program_words(each);
-    if (!text && (text = written_words(words))) continue;
-    auto filter = text_filter(words);
-    if (!filter || filter->in_place) return false;
-    if (!text && !each.input.empty()) filter->files.push_back(each.input);
-    if (text.has_value() == !filter->files.empty()) return false;
-    for (const std::string& name : filter->files) {
-      const auto read = text_of_list(find(list_path(name, place.folder)), name, place);
-      if (!read) return false;
-      text = text.value_or("") + read->text;
-      if (source.empty()) source = read->source;
-    }
-    text = filtered(*filter, *text);
+    text = piped(text, each, read);
     if (!text) return false;
   }
   if (!text) return false;
   const std::string path = list_path(output->name, place.folder);
   if (output->adds) {
-    const auto before = text_of_list(find(path), output->name, place);
-    if (before) source = before->source;
-    text = (before ? before->text : "") + *text;
+    if (const auto before = text_of_list(find(path), output->name, place)) {
+      text = ListText{before->text + text->text, before->source};
+    }
   }
-  put({path, source, *text, one.text, place.source});
+  put({path, text->source, text->text, one.text, place.source});
   return true;
 }
 
