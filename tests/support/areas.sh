@@ -157,6 +157,7 @@ units_once_more() {
   local area=$1 log=$work/logs/$1/gtest-alone.log status=0
   [ -s "$work/$area.again" ] || return 0
   mkdir -p "${log%/*}"
+  echo "$area: failed beside scenarios, tried once more: $(paste -sd' ' "$work/$area.again")"
   sanitised "$2" "$(paste -sd: "$work/$area.again")" >"$log" 2>&1 || status=$?
   cases_of "$log" "$area" | tee "$work/gtest" >>"$results"
   if [ "$status" -ne 0 ]; then
