@@ -286,8 +286,9 @@ class WheelResolver {
       if (error.code() != "build-failed") throw;
       const std::vector<std::string> minors = older_pythons(source);
       if (!minors.empty()) throw with_older_pythons(error, source, minors);
-      std::vector<std::string> hints = {held_back_hint(source), error.hint(),
-                                        date_hint(*request_.recipe, source.name)};
+      // The build's own goes last: `init --try` follows what a hint ends with (remedy_in_hint).
+      std::vector<std::string> hints = {held_back_hint(source),
+                                        date_hint(*request_.recipe, source.name), error.hint()};
       std::erase(hints, "");
       if (hints == std::vector{error.hint()} || hints.empty()) throw;
       throw with_hint(error, join(hints, "; "));

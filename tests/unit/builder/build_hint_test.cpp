@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "recipes/recipe.hpp"
+#include "recipes/resolve/conflict_hint.hpp"
+
 namespace mlenv {
 namespace {
 
@@ -112,6 +115,11 @@ TEST(BuildHint, WhatCanBeFollowedWithoutAChoice) {
   EXPECT_EQ(
       remedy_in_hint("choose this or that; to build it all the same: x: `system: [gcc]`").system,
       std::vector<std::string>{"gcc"});
+  const std::string pins = "name: x\nbase: debian:bookworm\npackages: [a==1, b==2, c==3, late]\n";
+  const std::string first = date_hint(parse_recipe(pins, "recipe.yaml"), "late");
+  ASSERT_FALSE(first.empty());
+  EXPECT_EQ(remedy_in_hint(first + "; it needs a compiler: `system: [gcc]`").system,
+            std::vector<std::string>{"gcc"});
   const BuildRemedy remedy = remedy_in_hint("x: `build: {requires: {pkg: [numpy]}}`");
   EXPECT_EQ(remedy.package, "pkg");
   EXPECT_EQ(remedy.requirements, std::vector<std::string>{"numpy"});
