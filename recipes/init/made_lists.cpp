@@ -8,6 +8,7 @@
 #include "base/small_file.hpp"
 #include "base/utf8.hpp"
 #include "recipes/init/dockerfile.hpp"
+#include "recipes/init/shell_words.hpp"
 #include "recipes/init/step_words.hpp"
 #include "recipes/init/text_filters.hpp"
 #include "recipes/text.hpp"
@@ -63,19 +64,8 @@ struct Redirected {
   bool adds = false;
 };
 std::optional<Redirected> redirected_output(std::string_view text, const DockerVariables& known) {
-  char quote = 0;
-  std::size_t at = 0;
-  for (; at < text.size() && (quote != 0 || text[at] != '>'); ++at) {
-    const char c = text[at];
-    if (c == '\\' && quote != '\'') {
-      ++at;
-    } else if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    }
-  }
-  if (at >= text.size() || (at > 0 && is_digit(text[at - 1]))) return std::nullopt;
+  const std::size_t at = find_unquoted(text, 0, [](char c) { return c == '>'; });
+  if (at == std::string_view::npos || (at > 0 && is_digit(text[at - 1]))) return std::nullopt;
   const bool adds = text.substr(at).starts_with(">>");
   const auto behind = shell_commands(text.substr(at + (adds ? 2 : 1)), known);
   const bool plain = behind.size() == 1 && behind.front().simple && behind.front().alone &&

@@ -224,8 +224,8 @@ class Splitter {
 
 }  // namespace
 
-std::size_t closing_parenthesis(std::string_view text, std::size_t at) {
-  int depth = 0;
+std::size_t find_unquoted(std::string_view text, std::size_t at,
+                          const std::function<bool(char)>& is_wanted) {
   char quote = 0;
   for (; at < text.size(); ++at) {
     const char c = text[at];
@@ -235,13 +235,19 @@ std::size_t closing_parenthesis(std::string_view text, std::size_t at) {
       if (c == quote) quote = 0;
     } else if (c == '\'' || c == '"') {
       quote = c;
-    } else if (c == '(') {
-      ++depth;
-    } else if (c == ')' && --depth == 0) {
+    } else if (is_wanted(c)) {
       return at;
     }
   }
   return std::string_view::npos;
+}
+
+std::size_t closing_parenthesis(std::string_view text, std::size_t at) {
+  int depth = 0;
+  return find_unquoted(text, at, [&](char c) {
+    if (c == '(') ++depth;
+    return c == ')' && --depth == 0;
+  });
 }
 
 std::vector<ShellCommand> shell_commands(std::string_view text, const DockerVariables& known) {

@@ -1,6 +1,7 @@
 #pragma once
 // A shell's command line in simple commands and their words (POSIX.1-2017, XCU 2.2 and 2.9), as far
 // as install commands need it.
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,12 @@ struct ShellCommand {
 /// `2>&1`) is left out of the words; `a>=1` is a word. What cannot be taken apart (an open quote)
 /// is one command that is not simple.
 std::vector<ShellCommand> shell_commands(std::string_view text, const DockerVariables& known);
+
+/// The first character at `at` or behind it that is wanted and stands neither in quotes nor behind
+/// a
+/// `\`; npos: none. `is_wanted` is asked of each that stands so, in order.
+std::size_t find_unquoted(std::string_view text, std::size_t at,
+                          const std::function<bool(char)>& is_wanted);
 
 /// Where the `)` stands that closes the `(` at `at`; npos: nowhere.
 std::size_t closing_parenthesis(std::string_view text, std::size_t at);

@@ -19,9 +19,8 @@ const LockedWheel* wheel_named(const std::vector<LockedWheel>& wheels, std::stri
   return found == wheels.end() ? nullptr : &*found;
 }
 
-std::vector<LimitFault> faults_of(const std::vector<LockedWheel>& wheels,
-                                  const std::string& requirement) {
-  std::vector<LimitFault> faults = limit_faults(wheels);
+/// Without those that another requirement mends.
+std::vector<LimitFault> mended_by(const std::string& requirement, std::vector<LimitFault> faults) {
   std::erase_if(faults,
                 [&](const LimitFault& one) { return one.limit->requirement() != requirement; });
   return faults;
@@ -69,9 +68,9 @@ class LimitSearch {
   WheelResolution run() {
     constexpr int kMostRounds = 12;
     for (int round = 0; round < kMostRounds; ++round) {
-      const std::string next = next_requirement();
-      if (next.empty()) break;
-      const std::vector<LimitFault> faults = faults_of(found_.wheels, next);
+      const std::vector<LimitFault> faults = next_faults();
+      if (faults.empty()) break;
+      const std::string next = faults.front().limit->requirement();
       if (!hold(next)) {
         given_up_.insert(next);
         for (const LimitFault& one : faults) {
@@ -90,12 +89,15 @@ class LimitSearch {
   }
 
  private:
-  std::string next_requirement() const {
-    for (const LimitFault& one : limit_faults(found_.wheels)) {
-      std::string text = one.limit->requirement();
-      if (!given_up_.contains(text)) return text;
-    }
-    return {};
+  /// Those that the first requirement mends which was not given up.
+  std::vector<LimitFault> next_faults() const {
+    std::vector<LimitFault> faults = limit_faults(found_.wheels);
+    std::erase_if(faults, [&](const LimitFault& one) {
+      return given_up_.contains(one.limit->requirement());
+    });
+    if (faults.empty()) return faults;
+    const std::string first = faults.front().limit->requirement();
+    return mended_by(first, std::move(faults));
   }
 
   /// Whether there is an answer with the constraint. What came as wheels before is to do so again:
@@ -108,7 +110,8 @@ class LimitSearch {
     try {
       WheelAnswer answer = find_(request);
       auto* held = std::get_if<WheelResolution>(&answer);
-      if (held == nullptr || !faults_of(held->wheels, requirement).empty()) return false;
+      if (held == nullptr || !mended_by(requirement, limit_faults(held->wheels)).empty())
+        return false;
       found_ = std::move(*held);
       return true;
     } catch (const Error& error) {
