@@ -99,6 +99,7 @@ if grep -q secret "$work"/*.json; then fail "a secret is handed over"; fi
   equal "by the records alone" "$expected" "$("$MLENV" --json diff "$work/theirs.json" "$work/mine.json" | jq -c '[.findings, .wheels, .debs]')"
   jq '.environment = null' "$work/mine.json" >"$work/bare.json"
   equal "without packages" image "$(found "$work/theirs.json" "$work/bare.json")"
-  equal "said to be unknown" "packages of the image" "$(jq -r '.not_compared[] | select(.to).what' "$work/diff.json")"
+  # Whether a host's own name is told may differ from one second to the next: a resolver answers late.
+  equal "said to be unknown" "packages of the image" "$(jq -r '.not_compared[] | select(.to).what | select(startswith("host ") | not)' "$work/diff.json")"
   failing_with not-found "$MLENV" --json diff "$work/bare.json" "$work/small.yaml"
 )
