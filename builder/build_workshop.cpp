@@ -25,6 +25,7 @@
 #include "recipes/logins.hpp"
 #include "recipes/mended_requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
+#include "recipes/resolve/python_build.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/text.hpp"
 
@@ -152,7 +153,7 @@ void BuildWorkshop::equip(const std::vector<LockedWheel>& wheels,
   sources.deb_urls = [&](const LockedDeb& deb) {
     return deb_urls(deb, debian_sources(place_.recipe));
   };
-  if (const auto& python = place_.recipe.sources.python) sources.python_url = python->url.text;
+  sources.python_url = interpreter_url(place_.recipe, lock, place_.cache);
   Inputs inputs{place_.store, place_.http, sources, place_.cache, place_.progress};
   BuildOptions options;
   options.jobs = place_.jobs;

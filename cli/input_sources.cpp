@@ -9,6 +9,7 @@
 #include "recipes/machine_config.hpp"
 #include "recipes/resolve/base_image.hpp"
 #include "recipes/resolve/debian.hpp"
+#include "recipes/resolve/python_build.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/source_tree.hpp"
 
@@ -111,7 +112,7 @@ InputSources input_sources(Ui& ui, const Recipe& recipe, const Lock& lock) {
     if (!source.url.empty()) return source.url;
     return source_url(recipe, lock, source, cache_folder(), ui.progress());
   };
-  if (recipe.sources.python) sources.python_url = recipe.sources.python->url.text;
+  sources.python_url = interpreter_url(recipe, lock, cache_folder());
   sources.provide_base = [&] { provide_base(recipe, lock, base_access(ui)); };
   return sources;
 }

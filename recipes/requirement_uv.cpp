@@ -152,11 +152,11 @@ void UvSettings::read(RequirementLists& lists) const {
 }
 
 /// As of a lock: the same on every day.
-void UvSettings::exclude_newer(Steering& found, RequirementLists& lists) const {
+void UvSettings::exclude_newer(Steering& steering, RequirementLists& lists) const {
   const TomlValue* date = uv_.find("exclude-newer");
   if (date == nullptr) return;
   if (is_upload_date(date->text)) {
-    found.exclude_newer = date->text;
+    steering.exclude_newer = date->text;
   } else {
     note("exclude-newer",
          "`exclude-newer` counts where it is a day, as in `\"2024-06-30\"`, or a moment in UTC: "

@@ -31,7 +31,7 @@ class Conversion {
   /// It is carried over, in a way that a person is to look at.
   void note(const SourcePlace& place, std::string_view text, std::string_view why);
   /// Whether a file lies in the recipe's folder, or in that of the file that the person named.
-  bool holds(const fs::path& path) const;
+  bool holds(const fs::path& real) const;
   /// Throws `source-invalid` where the file that is converted is a link to what lies elsewhere.
   void check_source(const fs::path& path) const;
   /// Throws `too-large` where the source has more of one kind: each is looked for among the others,

@@ -10,6 +10,7 @@
 #include "recipes/distribution.hpp"
 #include "recipes/init/conversion.hpp"
 #include "recipes/project_name.hpp"
+#include "recipes/resolve/python_build.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 #include "recipes/wheel_name.hpp"
@@ -86,6 +87,10 @@ std::string release_in(std::string_view specifier) {
     if (is_python_in(python, specifier)) return python;
   }
   return {};
+}
+
+bool has_build(std::string_view release) {
+  return std::find(kBuildPythons.begin(), kBuildPythons.end(), release) != kBuildPythons.end();
 }
 
 }  // namespace
@@ -186,6 +191,14 @@ void Conversion::note_old_framework() {
 void Conversion::choose_nearest_python() {
   if (!no_such_python_) return;
   const NoSuchPython wanted = *std::exchange(no_such_python_, std::nullopt);
+  const bool any_base = draft.base.empty() || is_package_base(draft.base);
+  if (draft.python.empty() && any_base && has_build(wanted.release)) {
+    draft.python = wanted.release;
+    return note(wanted.place, wanted.text,
+                fmt::format("no release of Debian or Ubuntu that mlenv knows has Python {}: the "
+                            "build that uv installs is taken",
+                            wanted.release));
+  }
   std::string nearest;
   if (const int minor = minor_number(wanted.release);
       minor >= 0 && draft.python.empty() && draft.base.empty()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/file_digest.hpp"
 #include "base/inflate.hpp"
 #include "base/own_entries.hpp"
 #include "base/scratch_folder.hpp"
@@ -23,7 +24,7 @@ constexpr std::string_view kLayout =
     "an archive of python-build-standalone, in the form `install_only`, is one that works";
 
 Error bad_python(std::string why) {
-  return failure("bad-python", "the archive that `sources: {{python: …}}` names cannot be used")
+  return failure("bad-python", "the archive of Python cannot be used")
       .because(std::move(why))
       .hint(std::string(kLayout));
 }
@@ -91,16 +92,6 @@ std::string file_name(const std::string& url) {
   return path.substr(path.rfind('/') + 1);
 }
 
-bool is_intact(const fs::path& path, const Digest& digest) {
-  std::error_code absent;
-  if (!fs::exists(path, absent)) return false;
-  const Fd fd = open_file(path);
-  FdSource source{fd.get()};
-  Sha256 hash;
-  copy(source, hash);
-  return hash.finish() == digest;
-}
-
 /// A recipe names it: a pipe there would be waited for without end, a device read without end.
 Fd open_archive(const fs::path& path) {
   Fd fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -125,7 +116,16 @@ fs::path interpreter_path(const fs::path& cache, const Digest& digest) {
   return cache / "interpreters" / digest.hex();
 }
 
-void fetch_interpreter(const std::string& url, const Digest& digest,
+bool is_intact_interpreter(const fs::path& path, const Digest& digest) {
+  std::error_code absent;
+  return fs::exists(path, absent) && digest_of_file(path) == digest;
+}
+
+LockedPython locked_interpreter(const fs::path& path, std::string name, const Digest& digest) {
+  return {archive_version(path), std::move(name), fs::file_size(path), digest};
+}
+
+void fetch_interpreter(const std::string& url, const std::optional<Digest>& digest,
                        std::optional<std::uint64_t> size_bytes, const fs::path& path, Http& http) {
   make_own_folders(path.parent_path());
   AtomicFile file{path};
@@ -133,10 +133,14 @@ void fetch_interpreter(const std::string& url, const Digest& digest,
     const Fd from = open_archive(fs::path(url.substr(kFileScheme.size())));
     FdSource source{from.get()};
     FdSink sink{file.fd()};
-    const std::uint64_t size = size_bytes.value_or(file_size_of(from));
-    VerifyingSink verified{sink, digest, size, display_url(url)};
-    copy(source, verified);
-    verified.finish();
+    if (digest) {
+      const std::uint64_t size = size_bytes.value_or(file_size_of(from));
+      VerifyingSink verified{sink, *digest, size, display_url(url)};
+      copy(source, verified);
+      verified.finish();
+    } else {
+      copy(source, sink);
+    }
   } else {
     http.download({url, digest, size_bytes, {}}, file.fd(), {});
   }
@@ -179,10 +183,10 @@ LockedPython lock_interpreter(const RecipeSources::Python& source, Http& http,
   const std::string name = file_name(source.url.text);
   Activity activity{progress, "looking at " + name};
   return while_doing("looking at the Python of `" + display_url(source.url.text) + "`", [&] {
-    if (!is_intact(path, digest)) {
+    if (!is_intact_interpreter(path, digest)) {
       fetch_interpreter(source.url.text, digest, std::nullopt, path, http);
     }
-    LockedPython python{archive_version(path), name, fs::file_size(path), digest};
+    LockedPython python = locked_interpreter(path, name, digest);
     activity.result(python.version);
     return python;
   });

@@ -22,9 +22,17 @@ LockedPython lock_interpreter(const RecipeSources::Python& source, Http& http,
 /// Where `cache` keeps the archive of that digest, whether it is there or not.
 fs::path interpreter_path(const fs::path& cache, const Digest& digest);
 
-/// Fetches `url` (http, https or file) to `path`, verified. Throws as above.
-void fetch_interpreter(const std::string& url, const Digest& digest,
+/// Fetches `url` (http, https or file) to `path`, verified where its digest is known. Throws as
+/// above.
+void fetch_interpreter(const std::string& url, const std::optional<Digest>& digest,
                        std::optional<std::uint64_t> size_bytes, const fs::path& path, Http& http);
+
+/// What a lock says of the archive at `path`, called `name`, whose bytes are `digest`'s. Throws
+/// `bad-python`.
+LockedPython locked_interpreter(const fs::path& path, std::string name, const Digest& digest);
+
+/// Whether it is there and holds those bytes.
+bool is_intact_interpreter(const fs::path& path, const Digest& digest);
 
 /// Calls `take` with every entry below `python/` (`bin/python3.12`), decompressed; its link, where
 /// it is a hard link, is such a path too.

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "recipes/distribution.hpp"
+#include "recipes/resolve/python_build.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
@@ -12,6 +13,15 @@ namespace {
 constexpr std::string_view kLoosen = "or loosen `requires-python`";
 constexpr std::string_view kBring =
     "bring a Python along with `sources: {python: {url: …, sha256: …}}`";
+
+/// `write `python: "3.12"``, the oldest that uv has a build of and that would do.
+std::string build_hint(const std::string& wanted) {
+  for (const std::string_view minor : kBuildPythons) {
+    if (version_satisfies(minor, wanted) || version_satisfies(fmt::format("{}.99", minor), wanted))
+      return fmt::format("write `python: \"{}\"`", minor);
+  }
+  return std::string(kBring);
+}
 
 /// The releases of the base's distribution, and the ones that would do.
 void add_suites(Conflict& conflict, const Recipe& recipe, const std::string& wanted) {
@@ -26,9 +36,10 @@ void add_suites(Conflict& conflict, const Recipe& recipe, const std::string& wan
       }
     }
   }
+  const std::string build = build_hint(wanted);
   conflict.hint = fitting.empty()
-                      ? fmt::format("{}, {}", kBring, kLoosen)
-                      : fmt::format("write {}, {}, {}", join(fitting, " or "), kBring, kLoosen);
+                      ? fmt::format("{}, {}", build, kLoosen)
+                      : fmt::format("write {}, {}, {}", join(fitting, " or "), build, kLoosen);
 }
 
 }  // namespace
@@ -37,12 +48,14 @@ std::optional<Conflict> listed_python_conflict(const Recipe& recipe, const Lock&
   for (const ListedText& wanted : recipe.listed.pythons) {
     if (version_satisfies(lock.python, wanted.text)) continue;
     Conflict conflict;
-    const std::string holder = lock.interpreter ? "the archive of `sources: {python: …}` holds"
-                                                : fmt::format("`base: {}` has", recipe.base.text);
+    const std::string holder = !lock.interpreter ? fmt::format("`base: {}` has", recipe.base.text)
+                               : recipe.sources.python
+                                   ? "the archive of `sources: {python: …}` holds"
+                                   : fmt::format("`python: {}` is", recipe.python->text);
     conflict.headline = fmt::format("{} Python {}, `{}` wants {}", holder, lock.python,
                                     wanted.file->shown_path.string(), wanted.text);
     conflict.facts.push_back(wanted.shown(fmt::format("it asks for Python {}", wanted.text)));
-    if (lock.interpreter) {
+    if (recipe.sources.python) {
       conflict.hint = fmt::format("name the archive of such a Python there, {}", kLoosen);
     } else if (recipe.base_is_image) {
       conflict.hint = fmt::format("choose an image with such a Python, {}", kLoosen);

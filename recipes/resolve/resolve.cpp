@@ -1,6 +1,7 @@
 #include "recipes/resolve/resolve.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <span>
 
@@ -16,6 +17,7 @@
 #include "recipes/resolve/listed_python.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
+#include "recipes/resolve/python_build.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/resolve/wheels.hpp"
@@ -42,7 +44,7 @@ bool same_debian(const Request& a, const Request& b) {
 /// What else shapes a wheel that is built from source.
 bool builds_alike(const Lock& previous, const Lock& now) {
   return previous.debs == now.debs && previous.epoch == now.epoch &&  // compilers are among them
-         previous.request.interpreter == now.request.interpreter;
+         previous.interpreter == now.interpreter;
 }
 
 bool same_wheels(const Lock& previous, const Lock& now) {
@@ -94,7 +96,8 @@ std::span<const SuitePython> pythons_of(const Recipe& recipe) {
   return distribution == nullptr ? std::span<const SuitePython>{} : distribution->pythons;
 }
 
-Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
+/// `why`: what stands against the build that uv would install.
+Conflict python_conflict(const Recipe& recipe, std::string_view offered, std::string why) {
   Conflict conflict;
   conflict.headline = fmt::format("`base: {}` has Python {}, the recipe wants {}", recipe.base.text,
                                   offered, recipe.python->text);
@@ -113,21 +116,38 @@ Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
     if (!fitting.empty())
       conflict.facts.push_back(fmt::format("{} has Python {}", fitting, recipe.python->text));
   }
+  conflict.facts.push_back(std::move(why));
   conflict.hint = fmt::format("write `python: \"{}\"`", offered);
   if (!fitting.empty()) conflict.hint += fmt::format(", or `base: {}`", fitting);
-  conflict.hint += ", or bring a Python along with `sources: {python: {url: …, sha256: …}}`";
+  conflict.hint += fmt::format(
+      ", or name a mirror of python-build-standalone with {}, or an archive with "
+      "`sources: {{python: {{url: …, sha256: …}}}}`",
+      kPythonMirrorVariable);
   return conflict;
 }
 
-/// Known before anything is asked of the network.
-std::optional<Conflict> hopeless_python(const Recipe& recipe) {
-  if (!recipe.python || recipe.sources.python) return std::nullopt;
+/// The Python that the base is known to have where the recipe wants another; empty: the base's
+/// will do, or is not known before its packages are.
+std::string other_python(const Recipe& recipe) {
+  if (!recipe.python || recipe.sources.python) return {};
   for (const SuitePython& known : pythons_of(recipe)) {
     if (known.suite == recipe.suite && known.minor != recipe.python->text) {
-      return python_conflict(recipe, known.minor);
+      return std::string(known.minor);
     }
   }
-  return std::nullopt;
+  return {};
+}
+
+/// Whether uv never had a build of it: known before anything is asked of the network.
+bool is_too_old(std::string_view python) {
+  return std::is_lt(compare_versions(python, kBuildPythons.front()));
+}
+
+/// Whether that is what happens where a place cannot be reached, or has no such file.
+bool is_out_of_reach(const Error& error) {
+  constexpr std::array<std::string_view, 4> kCodes = {"network", "certificate", "http-status",
+                                                      "absent"};
+  return std::find(kCodes.begin(), kCodes.end(), error.code()) != kCodes.end();
 }
 
 class Resolver {
@@ -138,7 +158,9 @@ class Resolver {
   }
 
   Resolution run() {
-    if (auto conflict = hopeless_python(recipe_)) return std::move(*conflict);
+    other_python_ = other_python(recipe_);
+    if (other_python_.empty() && holds_uvs_python(kept())) other_python_ = "another one";
+    if (!other_python_.empty() && is_too_old(recipe_.python->text)) return no_build();
     incomplete_ = kept() != nullptr && !lock_gaps(recipe_, *kept()).empty();
     lock_.epoch = options_.epoch;
     lock_.request = request_of(recipe_);
@@ -241,7 +263,7 @@ class Resolver {
     DebianRequest request = system_request();
     request.distribution = recipe_.distribution;
     request.suite = recipe_.suite;
-    if (recipe_.wants_python() && !recipe_.sources.python) {
+    if (recipe_.wants_python() && !recipe_.sources.python && other_python_.empty()) {
       Placed python = recipe_.python ? *recipe_.python : recipe_.base;
       python.text = "python3";
       request.packages.push_back(python);
@@ -259,13 +281,51 @@ class Resolver {
     if (recipe_.sources.python) return own_python();
     if (!recipe_.wants_python()) return std::nullopt;
     if (recipe_.base_is_image) return listed_python_conflict(recipe_, lock_);
+    if (!other_python_.empty()) return uvs_python();
     lock_.python = python_in(environment_of(lock_));
     if (lock_.python.empty()) {
       throw failure("no-python", "the base's packages hold no Python interpreter");
     }
     if (recipe_.python && recipe_.python->text != lock_.python_minor()) {
-      return python_conflict(recipe_, lock_.python_minor());
+      // Nobody knew: the same packages again, without the base's Python.
+      other_python_ = lock_.python_minor();
+      if (auto conflict = debs()) return conflict;
+      return uvs_python();
     }
+    return listed_python_conflict(recipe_, lock_);
+  }
+
+  Conflict no_build() const {
+    return python_conflict(recipe_, other_python_,
+                           fmt::format("uv has no build of Python {}", recipe_.python->text));
+  }
+
+  /// Whether the recipe's Python was uv's when `lock` was made.
+  bool holds_uvs_python(const Lock* lock) const {
+    return lock != nullptr && lock->interpreter && lock->request.interpreter.empty() &&
+           recipe_.python && recipe_.python->text == lock->python_minor() &&
+           !recipe_.sources.python;
+  }
+
+  /// The build that uv would install where the base has another Python than the recipe wants.
+  std::optional<Conflict> uvs_python() {
+    const std::string& minor = recipe_.python->text;
+    if (holds_uvs_python(kept())) {
+      lock_.interpreter = kept()->interpreter;
+    } else {
+      const auto build = find_python_build(provide_uv(options_.cache, progress_), minor,
+                                           machine_name(architecture_of(lock_.platform)));
+      if (!build) return no_build();
+      try {
+        lock_.interpreter = lock_python_build(*build, http_, options_.cache, progress_);
+      } catch (const Error& error) {
+        if (!is_out_of_reach(error)) throw;
+        return python_conflict(recipe_, other_python_,
+                               fmt::format("uv's build of Python {} cannot be had: {}",
+                                           build->version, join(error.frames(), ": ")));
+      }
+    }
+    lock_.python = lock_.interpreter->version;
     return listed_python_conflict(recipe_, lock_);
   }
 
@@ -409,7 +469,8 @@ class Resolver {
   const ResolveOptions& options_;
   Http& http_;
   Progress& progress_;
-  bool incomplete_ = false;  ///< the previous lock lacks something that the recipe asks for
+  std::string other_python_;  ///< minor of the base's, which will not do; empty: it will
+  bool incomplete_ = false;   ///< the previous lock lacks something that the recipe asks for
   Lock lock_;
 };
 

@@ -56,8 +56,9 @@ refuses() { # refuses STATUS WORDS
 }
 
 note "refusals"
-printf 'name: x\nbase: debian:bookworm\npython: "3.9"\n' >"$work/recipe.yaml"
-refuses 3 'bring a Python along with `sources: {python: {url: …, sha256: …}}`'
+printf 'name: x\nbase: debian:bookworm\npython: "3.4"\n' >"$work/recipe.yaml"
+refuses 3 'an archive with `sources: {python: {url: …, sha256: …}}`'
+grep -qF 'uv has no build of Python 3.4' "$work/err" || fail "says: $(cat "$work/err")"
 recipe 3.12
 refuses 3 'the archive holds Python 3.9.2, the recipe wants 3.12'
 recipe 3.9 "$(sha256sum "$work/old.yaml" | cut -d' ' -f1)"
@@ -104,3 +105,35 @@ export MLENV_STORE=$work/second
 base_store
 equal "the image" "$first" "$(umask 077 && TZ=Asia/Tokyo build_digest --locked -j1 "$work/recipe.yaml")"
 verify_store
+
+note "a Python that no recipe names: the build that uv would install, from a mirror of its releases"
+export UV_PYTHON_INSTALL_MIRROR=$served/mirror
+printf 'name: uvs\nbase: debian:bookworm\npython: "3.9"\npackages: [six]\n' >"$work/recipe.yaml"
+rm "$work/recipe.lock"
+refuses 3 '`base: debian:bookworm` has Python 3.11, the recipe wants 3.9'
+grep -qF 'UV_PYTHON_INSTALL_MIRROR' "$work/err" || fail "no word of the mirror: $(cat "$work/err")"
+grep -qF 'base: debian:bullseye' "$work/err" || fail "no base that has it: $(cat "$work/err")"
+wanted=$(grep -oE 'mirror/[0-9]+/cpython-3\.9[^` ]*gz' "$work/err" | head -1) || fail "asked for no archive: $(cat "$work/err")"
+mkdir -p "$work/www/$(dirname "$wanted")"
+file=$(basename "$wanted" | sed 's/%2B/+/')
+tar -C "$work" -czf "$work/www/$(dirname "$wanted")/$file" python
+"$MLENV" lock "$work/recipe.yaml" 2>"$work/err" || fail "lock: $(cat "$work/err")"
+grep -qF "file = \"$file\"" "$work/recipe.lock" || fail "another file: $(grep interpreter "$work/recipe.lock")"
+grep -qx 'python = "3.9.2"' "$work/recipe.lock" || fail "another Python"
+if grep -qE '127\.0\.0\.1|http' "$work/recipe.lock"; then fail "the lock names a host"; fi
+first=$(build_digest --locked "$work/recipe.yaml")
+equal "the interpreter" /opt/python/bin/python3.9 "$("$MLENV" run uvs -- python -c 'import os, six, sys; print(os.path.realpath(sys.executable))')"
+
+note "again: the lock keeps it though the mirror is gone, another machine fetches it by its name"
+mv "$work/www/mirror" "$work/www/later"
+cp "$work/recipe.lock" "$work/before.lock"
+"$MLENV" add --recipe "$work/recipe.yaml" 'packaging==24.0' 2>"$work/err" || fail "add: $(cat "$work/err")"
+equal "the same Python" "$(grep '^interpreter' "$work/before.lock")" "$(grep '^interpreter' "$work/recipe.lock")"
+cp "$work/before.lock" "$work/recipe.lock"
+printf 'name: uvs\nbase: debian:bookworm\npython: "3.9"\npackages: [six]\n' >"$work/recipe.yaml"
+mkdir "$work/cache"
+(
+  export XDG_CACHE_HOME=$work/cache MLENV_STORE=$work/third UV_PYTHON_INSTALL_MIRROR=$served/later
+  base_store
+  equal "the image" "$first" "$(build_digest --locked "$work/recipe.yaml")"
+)

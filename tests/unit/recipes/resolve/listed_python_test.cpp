@@ -24,12 +24,21 @@ TEST_F(ListedPythonTest, NamesReleasesOfTheBasesDistribution) {
   EXPECT_EQ(said(">=3.10"), "");
   EXPECT_EQ(said(">=3.12"),
             "`base: debian:bookworm` has Python 3.11.2, `pyproject.toml` wants >=3.12\n"
-            "write `base: debian:trixie`, bring a Python along with `sources: {python: {url: …, "
-            "sha256: …}}`, or loosen `requires-python`");
+            "write `base: debian:trixie`, write `python: \"3.12\"`, or loosen `requires-python`");
   EXPECT_EQ(said(">=3.14"),
             "`base: debian:bookworm` has Python 3.11.2, `pyproject.toml` wants >=3.14\n"
+            "write `python: \"3.14\"`, or loosen `requires-python`");
+  EXPECT_EQ(said("<3.8"),
+            "`base: debian:bookworm` has Python 3.11.2, `pyproject.toml` wants <3.8\n"
             "bring a Python along with `sources: {python: {url: …, sha256: …}}`, or loosen "
             "`requires-python`");
+}
+
+TEST_F(ListedPythonTest, ABuildOfUvsIsTheRecipesChoice) {
+  lock_.interpreter = LockedPython{"3.11.9", "cpython-3.11.9+20240814.tar.gz", 1, Digest::of("")};
+  EXPECT_EQ(said(">=3.13", "base: debian:bullseye\npython: \"3.11\"\n"),
+            "`python: 3.11` is Python 3.11.2, `pyproject.toml` wants >=3.13\n"
+            "write `base: debian:trixie`, write `python: \"3.13\"`, or loosen `requires-python`");
 }
 
 TEST_F(ListedPythonTest, AnImageIsNoDistribution) {
@@ -39,8 +48,11 @@ TEST_F(ListedPythonTest, AnImageIsNoDistribution) {
 }
 
 TEST_F(ListedPythonTest, AnOwnPythonIsNotTheBases) {
-  lock_.interpreter = LockedPython{"python.tar.zst", "3.11.2", 1, Digest::of("")};
-  EXPECT_EQ(said(">=3.12"),
+  lock_.interpreter = LockedPython{"3.11.2", "python.tar.zst", 1, Digest::of("")};
+  const std::string own =
+      "base: debian:bookworm\nsources: {python: {url: \"https://h/python.tar.zst\", sha256: " +
+      Digest::of("").hex() + "}}\n";
+  EXPECT_EQ(said(">=3.12", own),
             "the archive of `sources: {python: …}` holds Python 3.11.2, `pyproject.toml` wants "
             ">=3.12\nname the archive of such a Python there, or loosen `requires-python`");
 }

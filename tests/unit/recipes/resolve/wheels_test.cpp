@@ -459,18 +459,20 @@ TEST(Locations, AreRemembered) {
   EXPECT_FALSE(recall_location(cache.path(), digest));
 }
 
-TEST(Resolve, PythonThatTheSuiteLacksIsAConflictAtOnce) {
-  const Recipe recipe = recipe_with_rest("python: \"3.13\"\n");
+TEST(Resolve, PythonThatNobodyHasIsAConflictAtOnce) {
+  const Recipe recipe = recipe_with_rest("python: \"3.7\"\n");
   Http http;
   QuietProgress progress;
   const Resolution answer = resolve(recipe, {}, http, progress);
   const auto& conflict = std::get<Conflict>(answer);
-  EXPECT_EQ(conflict.headline, "`base: debian:bookworm` has Python 3.11, the recipe wants 3.13");
+  EXPECT_EQ(conflict.headline, "`base: debian:bookworm` has Python 3.11, the recipe wants 3.7");
   EXPECT_EQ(conflict.hint,
-            "write `python: \"3.11\"`, or `base: debian:trixie`, or bring a Python along with "
-            "`sources: {python: {url: …, sha256: …}}`");
+            "write `python: \"3.11\"`, or name a mirror of python-build-standalone with "
+            "UV_PYTHON_INSTALL_MIRROR, or an archive with `sources: {python: {url: …, sha256: "
+            "…}}`");
+  EXPECT_EQ(conflict.facts.back(), "uv has no build of Python 3.7");
   EXPECT_EQ(conflict.facts.front(),
-            "r.yaml:3:9: the recipe asks for Python 3.13\n    python: \"3.13\"\n            ^");
+            "r.yaml:3:9: the recipe asks for Python 3.7\n    python: \"3.7\"\n            ^");
 }
 
 TEST(Resolve, KeepsEverythingWhenOnlySettingsChange) {
