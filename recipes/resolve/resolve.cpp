@@ -96,7 +96,8 @@ std::span<const SuitePython> pythons_of(const Recipe& recipe) {
   return distribution == nullptr ? std::span<const SuitePython>{} : distribution->pythons;
 }
 
-/// `why`: what stands against the build that uv would install.
+/// `why`: what stands against the build that uv would install; empty: the base is an image, which
+/// has its own Python alone.
 Conflict python_conflict(const Recipe& recipe, std::string_view offered, std::string why) {
   Conflict conflict;
   conflict.headline = fmt::format("`base: {}` has Python {}, the recipe wants {}", recipe.base.text,
@@ -116,9 +117,10 @@ Conflict python_conflict(const Recipe& recipe, std::string_view offered, std::st
     if (!fitting.empty())
       conflict.facts.push_back(fmt::format("{} has Python {}", fitting, recipe.python->text));
   }
-  conflict.facts.push_back(std::move(why));
+  if (!why.empty()) conflict.facts.push_back(std::move(why));
   conflict.hint = fmt::format("write `python: \"{}\"`", offered);
   if (!fitting.empty()) conflict.hint += fmt::format(", or `base: {}`", fitting);
+  if (recipe.base_is_image) return conflict;
   conflict.hint += fmt::format(
       ", or name a mirror of python-build-standalone with {}, or an archive with "
       "`sources: {{python: {{url: …, sha256: …}}}}`",
@@ -230,7 +232,7 @@ class Resolver {
     lock_.python = python_in(environment_of(lock_));
     if (lock_.python.empty()) return otherwise;
     if (recipe_.python && recipe_.python->text != lock_.python_minor()) {
-      return python_conflict(recipe_, lock_.python_minor());
+      return python_conflict(recipe_, lock_.python_minor(), {});
     }
     lock_.base->interpreter = "/usr/bin/python" + lock_.python_minor();
     return std::nullopt;
@@ -321,8 +323,9 @@ class Resolver {
       } catch (const Error& error) {
         if (!is_out_of_reach(error)) throw;
         return python_conflict(recipe_, other_python_,
-                               fmt::format("uv's build of Python {} cannot be had: {}",
-                                           build->version, join(error.frames(), ": ")));
+                               fmt::format("uv's build of Python {} cannot be had from `{}`: {}",
+                                           build->version, display_url(build->url),
+                                           error.frames().back()));
       }
     }
     lock_.python = lock_.interpreter->version;
