@@ -322,10 +322,10 @@ class Resolver {
         lock_.interpreter = lock_python_build(*build, http_, options_.cache, progress_);
       } catch (const Error& error) {
         if (!is_out_of_reach(error)) throw;
-        return python_conflict(recipe_, other_python_,
-                               fmt::format("uv's build of Python {} cannot be had from `{}`: {}",
-                                           build->version, display_url(build->url),
-                                           error.frames().back()));
+        return python_conflict(
+            recipe_, other_python_,
+            fmt::format("uv's build of Python {} cannot be had from `{}`: {}", build->version,
+                        display_url(build->url), error.frames().back()));
       }
     }
     lock_.python = lock_.interpreter->version;
