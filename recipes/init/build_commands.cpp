@@ -58,7 +58,8 @@ class Converter {
   void convert_all() {
     CertainScript script = certain_commands(commands_.text, script_values());
     to_.check_count(script.commands.size(), "commands");
-    const std::vector<ShellCommand> all = with_listed_words(std::move(script.commands), here_);
+    const std::vector<ShellCommand> all =
+        with_listed_words(std::move(script.commands), here_, piped_lists());
     if (const std::string inner = text_of_shell(all); !inner.empty()) {
       BuildCommands within = commands_;
       within.text = inner;
@@ -79,6 +80,17 @@ class Converter {
                           return is_of_own_clone(one);
                         });
     if (!clones) step(rest);
+  }
+
+  PipedLists piped_lists() {
+    return {[this](std::string_view commands) {
+              return memory_.lists.pipe(commands, {commands_.place, folder_, commands_.known, here_,
+                                                   to_, commands_.text, memory_.text});
+            },
+            [this](std::string_view commands) {
+              to_.note(commands_.place, commands,
+                       "what it makes of the list is not known: all of the list is taken");
+            }};
   }
 
   ScriptValues script_values() const {
@@ -321,7 +333,7 @@ class Converter {
   void group(const ShellCommand& one, std::vector<ShellCommand>& rest) {
     const std::string before = folder_;
     const std::vector<ShellCommand> inside =
-        with_listed_words(shell_commands(one.group, commands_.known), here_);
+        with_listed_words(shell_commands(one.group, commands_.known), here_, piped_lists());
     const bool plain =
         one.alone && std::none_of(inside.begin(), inside.end(), [](const auto& each) {
           return each.control || !each.group.empty();
