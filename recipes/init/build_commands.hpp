@@ -22,7 +22,9 @@ struct CommandsMemory {
   bool builds_wheel = false;          ///< a wheel of the project is made in it
   std::vector<std::string> wheels{};  ///< addresses that were downloaded
   MadeLists lists{};
-  std::string_view text{};  ///< of the file that all of them stand in
+  std::vector<std::string> copied{};  ///< environments and wheels of other stages, by their folders
+  std::set<std::string> nodes{};      ///< releases of Node.js that were told
+  std::string_view text{};            ///< of the file that all of them stand in
 };
 
 struct BuildCommands {

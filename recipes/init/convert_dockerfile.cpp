@@ -300,7 +300,14 @@ class DockerConversion {
           "needed";
     }
     const FindFile find = [&](std::string_view name) { return files_.find(name, workdir_); };
+    const std::size_t before = memory_.clones.size();
     convert_run(one, std::move(commands), find, to_);
+    for (std::size_t i = before; i < memory_.clones.size(); ++i) {
+      const Clone& clone = memory_.clones[i];
+      if (is_by_ssh(clone) && is_clone_of_folder(clone, to_.folder())) {
+        files_.add(clone.path, to_.folder().empty() ? "." : to_.folder());
+      }
+    }
   }
 
   /// The words that an instruction starts; those of a shell's where they are no plain words.

@@ -68,6 +68,8 @@ struct Clone {
   std::string address() const;  ///< `git+https://h.example/x@v1`
 };
 std::optional<Clone> clone_of(std::span<const std::string> words, const std::string& folder);
+/// Whether only ssh reaches it, whose keys a build has and a recipe does not.
+bool is_by_ssh(const Clone& clone);
 /// Whether a path in the image is in that repository.
 bool is_of_clone(const Clone& clone, const std::string& path);
 /// Whether a folder here is that repository, by its name or by what its `.git/config` says.

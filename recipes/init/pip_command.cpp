@@ -243,6 +243,13 @@ class PipCommand {
       if (where != path && where != path + '/' && !inside) continue;
       std::string below = where.substr(std::min(path.size() + 1, where.size()));
       while (below.ends_with('/') || below.ends_with('.')) below.pop_back();
+      if (is_by_ssh(clone) && is_clone_of_folder(clone, to_.folder())) {
+        const auto mine = name_from_recipe(to_, to_.folder() / below);
+        if (mine) {
+          to_.python_package(command_.place, (*mine == "." ? *mine : "./" + *mine) + extras);
+          return true;
+        }
+      }
       std::string text = clone.address() + (below.empty() ? "" : "#subdirectory=" + below);
       to_.python_package(command_.place, text + extras);
       return true;

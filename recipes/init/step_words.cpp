@@ -5,6 +5,9 @@
 #include <span>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "recipes/init/converters.hpp"
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/run_prefix.hpp"
 #include "recipes/text.hpp"
@@ -108,6 +111,10 @@ std::string_view step_obstacle(const ShellCommand& command) {
   if (words.empty()) return {};
   if (!sudo_user(command.words).empty()) {
     return "it runs as another user, and steps run as root: write it as a step of `run` if it may";
+  }
+  if (const auto clone = clone_of(words, ""); clone && is_by_ssh(*clone)) {
+    return "only ssh reaches that repository, and steps have no key: clone it here, and name its "
+           "folder in `files`";
   }
   for (const Manager& one : kManagers) {
     if (one.program == words.front()) return one.why;
