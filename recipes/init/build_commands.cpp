@@ -283,7 +283,7 @@ class Converter {
     if (one.alone && is_of_users(one, bare)) {
       to_.leave_out_with_others(commands_.place, one.text, kUsers);
       std::string home = home_made_by(bare);
-      if (!home.empty()) memory_.homes.push_back(std::move(home));
+      if (!home.empty() && !says(home, "$")) memory_.homes.push_back(std::move(home));
       return true;
     }
     if (is_needless(one, bare)) return true;
@@ -476,6 +476,11 @@ class Converter {
       text += (text.empty() ? "" : "\n") + made_repeatable(without_sudo(one.text), one.words);
       made.step.network = made.step.network || fetches(program_words(one));
     }
+    const std::string lacking = variable_without_value(commands_, text);
+    if (!lacking.empty()) {
+      std::replace(text.begin(), text.end(), '\n', ';');
+      return leave_out(text, why_without_value(lacking));
+    }
     text = with_surroundings(std::move(text));
     if (has_control(text, "\t\n")) return leave_out(commands_.text, "control characters are in it");
     made.step.command = std::move(text);
@@ -535,6 +540,23 @@ class Converter {
 };
 
 }  // namespace
+
+std::string variable_without_value(const BuildCommands& commands, std::string_view text) {
+  for (const auto* names : {&commands.lost, &commands.unset}) {
+    const auto found = std::find_if(names->begin(), names->end(), [&](const std::string& name) {
+      return needs_variable(text, name) && !commands.arguments.contains(name);
+    });
+    if (found != names->end()) return *found;
+  }
+  return {};
+}
+
+std::string why_without_value(std::string_view variable) {
+  return fmt::format(
+      "`{}` has no value in the Dockerfile: write it as a step of `run` with the value that is "
+      "meant",
+      variable);
+}
 
 void convert_commands(const BuildCommands& commands, const FindFile& file, Conversion& to) {
   Converter(commands, file, to).convert();

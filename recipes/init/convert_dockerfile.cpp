@@ -17,11 +17,15 @@
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/dockerfile.hpp"
 #include "recipes/init/shell_words.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
+
+constexpr std::string_view kNoUv = "not needed: mlenv does without it";
+constexpr std::string_view kUser = "user";
 
 class DockerConversion {
  public:
@@ -125,12 +129,43 @@ class DockerConversion {
         known_here[name] = global->second;
       } else if (const std::string_view own = platform_argument(name); !own.empty()) {
         known_here[name] = own;
+      } else if (names_home(name)) {
+        known_here[name] = kUser;
+        if (!told_users_.insert(name).second) continue;
+        to_.note(place(one), "ARG " + name,
+                 "it has no default, and names a folder below /home: `user` stands for it here, "
+                 "and the image's user is root all the same");
       } else {
         unset_.insert(name);
         continue;
       }
       unset_.erase(name);
     }
+  }
+
+  /// Whether a folder of a user has its name from that argument: `/home/${name}`.
+  bool names_home(const std::string& name) const {
+    if (says(source_.text, fmt::format("/home/${{{}}}", name))) return true;
+    const std::string plain = fmt::format("/home/${}", name);
+    for (std::size_t at = source_.text.find(plain); at != std::string::npos;
+         at = source_.text.find(plain, at + 1)) {
+      const std::size_t end = at + plain.size();
+      const bool longer = end < source_.text.size() &&
+                          (is_alphanumeric(source_.text[end]) || source_.text[end] == '_');
+      if (!longer) return true;
+    }
+    return false;
+  }
+
+  /// Sources and target.
+  std::vector<std::string> copied_words(const DockerInstruction& one, bool& complete) const {
+    const auto items = exec_form(one.text);
+    if (!items) return docker_words(one.text, known(), complete);
+    std::vector<std::string> words;
+    for (const std::string& item : *items) {
+      words.push_back(expand_variables(item, known(), complete));
+    }
+    return words;
   }
 
   /// `COPY --from=build /app/.venv /app/.venv`: what that stage installs is in the image, and what
@@ -163,6 +198,9 @@ class DockerConversion {
     const DockerVariables arguments = std::exchange(arguments_, {});
     const std::set<std::string> unset = std::exchange(unset_, {});
     const bool other = std::exchange(other_, true);
+    const bool installs = installs_;
+    const DockerVariables dropped = dropped_;
+    const std::set<std::string> lost = lost_;
     for (const std::size_t i : stages_.chain_of(from)) {
       for (const DockerInstruction& one : stages_.all[i].instructions) {
         const bool wanted = installing_.contains(i) && !taken_.contains(i);
@@ -172,6 +210,9 @@ class DockerConversion {
       taken_.insert(i);
     }
     other_ = other;
+    installs_ = installs;
+    dropped_ = dropped;
+    lost_ = lost;
     open_.erase(from);
     variables_ = variables;
     arguments_ = arguments;
@@ -271,14 +312,59 @@ class DockerConversion {
         if (each.complete) variables_[each.name] = each.value;
       } else if (convert_variable(place(one), each, to_)) {
         variables_[each.name] = each.value;
+        keep_for_steps(each);
+      } else if (!each.complete && each.name != "PATH") {
+        variables_.erase(each.name);
+        dropped_.erase(each.name);
+        lost_.insert(each.name);
       }
     }
   }
 
+  /// Steps have the recipe's `env`; what did not go there they are given by name.
+  void keep_for_steps(const DockerVariable& variable) {
+    const auto& all = to_.draft.env;
+    const bool there = std::any_of(all.begin(), all.end(), [&](const auto& one) {
+      return one.first == variable.name && one.second == variable.value;
+    });
+    dropped_.erase(variable.name);
+    lost_.erase(variable.name);
+    if (there) return;
+    if (without_logins(variable.value) == variable.value) {
+      dropped_[variable.name] = variable.value;
+    } else {
+      lost_.insert(variable.name);
+    }
+  }
+
+  /// Variables that a step does not have by itself: arguments, and what is not in the recipe.
+  DockerVariables given_to_steps() const {
+    DockerVariables all = dropped_;
+    for (const auto& [name, value] : arguments_) {
+      const auto set = variables_.find(name);
+      if (set == variables_.end() || set->second == value) all.emplace(name, value);
+    }
+    return all;
+  }
+
   void workdir(const DockerInstruction& one) {
     bool complete = true;
-    const std::vector<std::string> words = docker_words(one.text, known(), complete);
-    const std::string path = join(words, " ");
+    std::vector<std::string> words = docker_words(one.text, known(), complete);
+    std::string path = join(words, " ");
+    if (!complete) {
+      DockerVariables all = known();
+      for (const std::string& name : unset_) all.emplace(name, "");
+      complete = true;
+      words = docker_words(one.text, all, complete);
+      path = (fs::path(workdir_) / join(words, " ")).lexically_normal().string();
+      complete = complete && path != "/" && path != workdir_ && path != workdir_ + '/';
+      if (complete && !other_) {
+        to_.note(place(one), "WORKDIR " + one.text,
+                 fmt::format("an argument in it has no default: the folder is `{}`, as Docker "
+                             "makes it of none",
+                             path));
+      }
+    }
     fs::path whole = (fs::path(workdir_) / path).lexically_normal();
     if (!whole.has_filename() && whole != "/") whole = whole.parent_path();
     if (!complete || !is_clean_absolute_path(whole.string())) {
@@ -291,8 +377,9 @@ class DockerConversion {
   void run(const DockerInstruction& one) {
     DockerVariables known_here = known();
     known_here.emplace("HOME", "/root");
-    BuildCommands commands{place(one), one.text, known_here, arguments_, workdir_,
-                           {},         {},       &memory_,   bash_,      unset_};
+    BuildCommands commands{place(one), one.text, known_here, given_to_steps(), workdir_, {}, {},
+                           &memory_,   bash_,    unset_};
+    commands.lost = lost_;
     commands.paths = [&](std::string_view pattern) { return files_.matching(pattern, workdir_); };
     if (other_) {
       commands.obstacle =
@@ -367,6 +454,13 @@ class DockerConversion {
   CommandsMemory memory_;
   std::set<std::string> unset_;  ///< arguments without a value
   bool bash_ = false;
+  std::set<std::string> lost_;        ///< variables of ENV whose value is not known
+  DockerVariables dropped_;           ///< of ENV, and not in the recipe's `env`
+  std::set<std::string> told_users_;  ///< arguments that name a user
+  std::set<fs::path> followed_;       ///< Dockerfiles that begin with what this one builds
+  bool inherited_ = false;            ///< CMD is that of another Dockerfile
+  bool installs_ = false;             ///< of the stage that is read, what it installs is copied
+  std::set<std::size_t> judged_;      ///< stages whose image is in the recipe, or told
   bool other_ = false;                ///< a stage is read that is not in the image
   std::set<std::size_t> taken_;       ///< stages
   std::set<std::size_t> installing_;  ///< stages whose environment is copied into the last one

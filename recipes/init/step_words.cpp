@@ -138,6 +138,51 @@ bool names_variable(std::string_view text, const std::string& name) {
   return false;
 }
 
+namespace {
+
+bool is_name_letter(char c) { return is_alphanumeric(c) || c == '_'; }
+
+/// `NAME=x`, `for NAME in`, `read -r NAME`
+bool gives_variable(std::string_view text, const std::string& name) {
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if (at > 0 && (is_name_letter(text[at - 1]) || text[at - 1] == '$' || text[at - 1] == '{')) {
+      continue;
+    }
+    if (end < text.size() && is_name_letter(text[end])) continue;
+    if (text.substr(end).starts_with('=')) return true;
+    const std::string_view line = text.substr(0, at);
+    const std::size_t begin = line.find_last_of(";\n&|(");
+    const std::string_view command =
+        trim(line.substr(begin == std::string_view::npos ? 0 : begin + 1));
+    for (const std::string_view word : {"for", "read", "local", "declare", "mapfile", "getopts"}) {
+      if (command.ends_with(word) || says(command, fmt::format("{} ", word))) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool needs_variable(std::string_view text, const std::string& name) {
+  bool needs = false;
+  for (std::size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$', at + 1)) {
+    if (at > 0 && text[at - 1] == '\\') continue;
+    std::string_view rest = text.substr(at + 1);
+    const bool braces = rest.starts_with('{');
+    if (braces) rest.remove_prefix(1);
+    if (!rest.starts_with(name)) continue;
+    rest.remove_prefix(name.size());
+    if (!rest.empty() && is_name_letter(rest.front())) continue;
+    if (rest.starts_with(':')) rest.remove_prefix(1);
+    const bool defaults =
+        braces && !rest.empty() && (rest[0] == '-' || rest[0] == '+' || rest[0] == '=');
+    needs = needs || !defaults;
+  }
+  return needs && !gives_variable(text, name);
+}
+
 bool only_shows(const ShellCommand& one) {
   if (!one.inside.empty()) return std::all_of(one.inside.begin(), one.inside.end(), only_shows);
   if (!one.alone || !one.group.empty()) return false;
