@@ -392,4 +392,29 @@ void convert_base_image(const SourcePlace& place, std::string_view image, Conver
   converter_of(words.repository)(place, words, image, to);
 }
 
+ImageContents contents_of_image(std::string_view image) {
+  const ImageConverter converter = converter_of(words_of(image).repository);
+  if (converter == other_image) {
+    return image == "scratch" ? ImageContents::none : ImageContents::unknown;
+  }
+  if (converter == distribution || converter == devcontainer_base) return ImageContents::none;
+  const bool tools = converter == python || converter == of_conda || converter == of_cuda;
+  return tools ? ImageContents::tools : ImageContents::packages;
+}
+
+void convert_copied_image(const SourcePlace& place, std::string_view image, Conversion& to) {
+  const Draft before = to.draft;
+  const ImageWords words = words_of(image);
+  converter_of(words.repository)(place, words, image, to);
+  Draft& draft = to.draft;
+  draft.base = before.base;
+  draft.base_note = before.base_note;
+  draft.system = before.system;
+  draft.workdir = before.workdir;
+  draft.command = before.command;
+  const bool other = !draft.python.empty() && is_package_base(draft.base) &&
+                     python_of_base(draft.base) != draft.python;
+  if (other) draft.base.clear();
+}
+
 }  // namespace mlenv

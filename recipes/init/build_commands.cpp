@@ -312,7 +312,7 @@ class Converter {
     const bool install =
         convert_install({commands_.place, with_addresses(one.words, memory_.wheels), one.text,
                          folder_, memory_.clones, foreign_, memory_.builds_wheel, commands_.paths,
-                         [this](std::string_view name) { return made_list(name); }},
+                         [this](std::string_view name) { return made_list(name); }, memory_.copied},
                         here_, to_);
     installed_ = installed_ || install;
     if (install && says(one.text, "install")) tell_build_variables(one);

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "base/error.hpp"
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/copied_files.hpp"
@@ -16,6 +17,8 @@
 #include "recipes/init/docker_variables.hpp"
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/dockerfile.hpp"
+#include "recipes/init/host_choice.hpp"
+#include "recipes/init/project_images.hpp"
 #include "recipes/init/shell_words.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/recipe.hpp"
@@ -41,6 +44,12 @@ class DockerConversion {
         files_(context_, to) {}
 
   void convert() {
+    read();
+    if (!stages_.all.empty()) finish();
+  }
+
+ private:
+  void read() {
     std::vector<DockerInstruction> all = read_dockerfile(source_.text, source_.path);
     to_.check_count(all.size(), "instructions");
     for (DockerInstruction& one : all) {
@@ -58,6 +67,7 @@ class DockerConversion {
     memory_.builds_wheel = builds_wheel();
     memory_.text = source_.text;
     taken_.insert(chain.begin(), chain.end());
+    judged_.insert(chain.front());
     DockerStages::Used used = stages_.used_by(chain);
     installing_ = std::move(used.installing);
     for (std::size_t i = 0; i < stages_.all.size(); ++i) {
@@ -65,10 +75,9 @@ class DockerConversion {
       leave_out(stages_.all[i].from, "a stage of its own: what it makes is not in the recipe");
     }
     for (const std::size_t i : chain) stage(stages_.all[i], i == chain.front());
-    finish();
+    files_.tell_unplaced();
   }
 
- private:
   std::size_t wanted_stage() const {
     for (std::size_t i = 0; i < stages_.all.size() && !target_.empty(); ++i) {
       if (stages_.all[i].name == target_ || std::to_string(i) == target_) return i;
@@ -173,16 +182,103 @@ class DockerConversion {
   void copy_from(const DockerInstruction& one, std::size_t from) {
     if (open_.contains(from)) return leave_out(one, "a stage that copies from itself");
     bool complete = true;
-    const std::vector<std::string> words = docker_words(one.text, known(), complete);
+    const std::vector<std::string> words = copied_words(one, complete);
+    for (std::size_t i = 0; complete && i + 1 < words.size(); ++i) {
+      const bool environment =
+          stages_.is_environment(words[i], from) || stages_.holds_environment(words[i], from);
+      if (environment && installing_.contains(from)) environment_of_image(one, words[i], from);
+    }
     const CopiedFiles& copied = take_stage(from);
     if (!complete || words.size() < 2) return leave_out(one, kUnknownVariable);
+    const DockerStage& head = stages_.all[stages_.chain_of(from).front()];
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-      const bool environment = stages_.is_environment(words[i], from);
+      if (is_uv(head.image, words[i])) {
+        leave_out(one, kNoUv);
+        continue;
+      }
+      // `/build/dist`, which becomes `/wheels`.
+      fs::path target = (fs::path(workdir_) / words.back()).lexically_normal();
+      if (!target.has_filename()) target = target.parent_path();
+      const bool becomes = installing_.contains(from) && holds_packages(target.string());
+      const bool environment = becomes || stages_.is_environment(words[i], from);
+      if (environment && !other_ && target != "/") memory_.copied.push_back(target.string());
       const bool found =
           !environment && files_.copy_from(place(one), copied, words[i], words.back(), workdir_);
       if (environment || found || stages_.holds_environment(words[i], from)) continue;
       leave_out(one, "made in another stage of the build: write as a step of `run` what makes it");
     }
+  }
+
+  /// `/wheels`, `/opt/venv`, but not what /usr/local has beside Python's packages.
+  static bool holds_packages(std::string_view path) {
+    const bool python = says(path, "-packages") || says(path, "/python");
+    return is_environment_path(path) && (python || !says(path, "/usr/local"));
+  }
+
+  static bool is_uv(std::string_view image, std::string_view path) {
+    const std::string name = fs::path(path).filename().string();
+    return says(image, "/uv") && (name == "uv" || name == "uvx");
+  }
+
+  /// Of an environment that is copied out of a stage: what the image has of it that the stage
+  /// begins with.
+  void environment_of_image(const DockerInstruction& one, const std::string& path,
+                            std::size_t from) {
+    const std::size_t first = stages_.chain_of(from).front();
+    const std::string& image = stages_.all[first].image;
+    if (judged_.contains(first) || stages_.is_copied_on(path, from)) return;
+    const bool bare = stages_.is_bare(from);
+    if (!bare && stages_.makes_environment(path, from)) return;
+    // A program that the stage's commands made, which are told.
+    if (!bare && says(path, "/bin/")) return;
+    const bool packages = to_.draft.base.empty() || is_package_base(to_.draft.base);
+    const bool python = says(path + '/', "/usr/local/") && to_.draft.python.empty() && packages;
+    const ImageContents contents = contents_of_image(image);
+    if (!bare && (contents == ImageContents::none ||
+                  (contents == ImageContents::tools && !python && !says(path, "cuda")))) {
+      return;
+    }
+    judged_.insert(first);
+    packages_of_image(one, image);
+  }
+
+  void packages_of_image(const DockerInstruction& one, const std::string& image) {
+    if (image.empty()) {
+      return leave_out(one, "a variable in the name of the image that it comes from has no value");
+    }
+    switch (contents_of_image(image)) {
+      case ImageContents::none:
+        return leave_out(one, fmt::format("`{}` has no packages of Python's there, and no command "
+                                          "here installs some: name them under `packages`",
+                                          image));
+      case ImageContents::tools:
+      case ImageContents::packages:
+        return convert_copied_image(place(one), image, to_);
+      case ImageContents::unknown:
+        return leave_out(one, fmt::format("what `{}` has there is not known here: name its "
+                                          "packages under `packages` and `system`, or make it "
+                                          "the `base`",
+                                          image));
+    }
+  }
+
+  /// `COPY --from=h.example/x:1 /opt/venv /opt/venv`. False: no environment is copied.
+  bool copy_of_image(const DockerInstruction& one) {
+    constexpr std::string_view kFrom = "--from=";
+    const auto flag = std::find_if(one.flags.begin(), one.flags.end(),
+                                   [&](const auto& each) { return each.starts_with(kFrom); });
+    if (flag == one.flags.end()) return false;
+    bool complete = true;
+    const std::string image =
+        expand_variables(std::string_view(*flag).substr(kFrom.size()), globals_, complete);
+    const std::vector<std::string> words = copied_words(one, complete);
+    if (!complete || words.size() < 2) return false;
+    const bool environment = std::any_of(words.begin(), words.end() - 1, [](const auto& source) {
+      return is_environment_path(source) && !says(source, "/bin/");
+    });
+    // What a stage copies that is not in the image is of no use.
+    if (environment && (!other_ || installs_)) packages_of_image(one, image);
+    return environment;
   }
 
   /// What another stage installs, and what it copies, once.
@@ -204,6 +300,7 @@ class DockerConversion {
     for (const std::size_t i : stages_.chain_of(from)) {
       for (const DockerInstruction& one : stages_.all[i].instructions) {
         const bool wanted = installing_.contains(i) && !taken_.contains(i);
+        installs_ = wanted;
         if (one.keyword == "RUN" && !wanted) continue;
         instruction(one);
       }
@@ -230,10 +327,50 @@ class DockerConversion {
     }
     if (first && stage.image.empty()) {
       leave_out(stage.from, kUnknownVariable);
-    } else if (first) {
+    } else if (first && !follow(stage)) {
       convert_base_image(place(stage.from), stage.image, to_);
     }
     for (const DockerInstruction& one : stage.instructions) instruction(one);
+  }
+
+  /// An image that another Dockerfile of this project builds: what that says comes first.
+  bool follow(const DockerStage& stage) {
+    const std::optional<ProjectImage> found =
+        project_image(stage.image, source_.path, {source_.path.parent_path(), context_}, to_);
+    if (!found) return false;
+    std::error_code unknown;
+    const fs::path mine = fs::weakly_canonical(source_.path, unknown);
+    const fs::path theirs = fs::weakly_canonical(found->dockerfile, unknown);
+    if (theirs == mine || followed_.contains(theirs)) return false;
+    ConversionSource source;
+    try {
+      source = read_source(found->dockerfile, to_);
+      read_dockerfile(source.text, source.path);
+    } catch (const Error&) {
+      to_.leave_out(place(stage.from), found->dockerfile.lexically_normal().string(),
+                    "it builds the image, and cannot be read: `mlenv init --from` of it says why");
+      return false;
+    }
+    to_.note(place(stage.from), stage.image,
+             fmt::format("`{}` builds it, and is read in its place", source.shown));
+    DockerConversion base(source, found->build, to_);
+    base.followed_ = followed_;
+    base.followed_.insert(mine);
+    base.read();
+    variables_ = std::move(base.variables_);
+    dropped_ = std::move(base.dropped_);
+    lost_ = std::move(base.lost_);
+    workdir_ = base.workdir_;
+    command_ = std::move(base.command_);
+    entrypoint_ = std::move(base.entrypoint_);
+    inherited_ = true;
+    bash_ = base.bash_;
+    const bool builds_wheel = memory_.builds_wheel || base.memory_.builds_wheel;
+    memory_ = std::move(base.memory_);
+    memory_.builds_wheel = builds_wheel;
+    memory_.text = source_.text;
+    files_.inherit(base.files_);
+    return true;
   }
 
   void instruction(const DockerInstruction& one) {
@@ -246,9 +383,12 @@ class DockerConversion {
     if (one.keyword == "SHELL") return shell(one);
     if (one.keyword == "CMD") {
       command_ = one;
+      inherited_ = false;
       return;
     }
     if (one.keyword == "ENTRYPOINT") {
+      // It takes none of the arguments that another image's CMD gives.
+      if (inherited_) command_ = {};
       entrypoint_ = one;
       return;
     }
@@ -266,7 +406,8 @@ class DockerConversion {
     const bool of_uv = std::any_of(one.flags.begin(), one.flags.end(), [](const std::string& flag) {
       return flag.starts_with("--from=") && says(flag, "/uv");
     });
-    if (of_uv) return leave_out(one, "not needed: mlenv does without it");
+    if (of_uv) return leave_out(one, kNoUv);
+    if (copy_of_image(one)) return;
     files_.copy(place(one), one, known(), workdir_);
   }
 
@@ -410,7 +551,6 @@ class DockerConversion {
   }
 
   void finish() {
-    files_.tell_unplaced();
     memory_.lists.tell_unused(to_);
     std::vector<std::string> words = build_.entrypoint;
     if (!words.empty()) {
