@@ -65,8 +65,7 @@ class Converter {
   void convert_all() {
     CertainScript script = certain_commands(commands_.text, script_values());
     to_.check_count(script.commands.size(), "commands");
-    const std::vector<ShellCommand> all =
-        with_listed_words(std::move(script.commands), here_, piped_lists());
+    const std::vector<ShellCommand> all = std::move(script.commands);
     if (const std::string inner = text_of_shell(all); !inner.empty()) {
       BuildCommands within = commands_;
       within.text = inner;
@@ -181,15 +180,26 @@ class Converter {
   /// What is left for a step when packages are installed.
   std::vector<ShellCommand> without_installs(const std::vector<ShellCommand>& all) {
     std::vector<ShellCommand> rest;
-    for (const ShellCommand& one : all) {
-      if (is_of_tool(one)) continue;
-      if (one.group.empty()) {
-        if (!taken(one)) rest.push_back(one);
-      } else {
-        group(one, rest);
+    for (auto begin = all.begin(); begin != all.end();) {
+      const auto end = end_of_pipe(begin, all.end());
+      // Lists are read as the commands before left them, from where these led.
+      for (const ShellCommand& one : with_listed_words({begin, end}, here_, piped_lists())) {
+        if (is_of_tool(one)) continue;
+        if (one.group.empty()) {
+          if (!taken(one)) rest.push_back(one);
+        } else {
+          group(one, rest);
+        }
       }
+      begin = end;
     }
     return rest;
+  }
+
+  using CommandPlace = std::vector<ShellCommand>::const_iterator;
+  static CommandPlace end_of_pipe(CommandPlace begin, CommandPlace end) {
+    if (begin->alone) return begin + 1;
+    return std::find_if(begin, end, [](const ShellCommand& one) { return one.alone; });
   }
 
   /// `curl … | sh` of a tool that mlenv does without.
@@ -416,8 +426,7 @@ class Converter {
   /// `(cd x && pip install . && make)`: what is left of it, in a group again.
   void group(const ShellCommand& one, std::vector<ShellCommand>& rest) {
     const std::string before = folder_;
-    const std::vector<ShellCommand> inside =
-        with_listed_words(shell_commands(one.group, commands_.known), here_, piped_lists());
+    const std::vector<ShellCommand> inside = shell_commands(one.group, commands_.known);
     const bool plain =
         one.alone && std::none_of(inside.begin(), inside.end(), [](const auto& each) {
           return each.control || !each.group.empty();

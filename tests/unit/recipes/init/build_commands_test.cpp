@@ -168,6 +168,17 @@ TEST_F(BuildCommandsTest, ListsThatAPipeMakesAreWhatItLeaves) {
             (Strings{"six", "idna"}));
   EXPECT_EQ(of_docker("FROM debian:12\nRUN cat more.txt apt.txt | xargs pip install\n").packages,
             (Strings{"tqdm", "git", "less"}));
+  put("lab/requirements.txt", "numpy\nidna\n");
+  EXPECT_EQ(of_docker("FROM debian:12\nRUN sed -i /^idna/d requirements.txt && grep -v torch "
+                      "requirements.txt | xargs pip install\n")
+                .packages,
+            Strings{"six"})
+      << "as the command before leaves it";
+  EXPECT_EQ(of_docker("FROM debian:12\nCOPY lab /lab\nRUN cd /lab && grep -v numpy "
+                      "requirements.txt | xargs pip install\n")
+                .packages,
+            Strings{"idna"})
+      << "from the folder that cd leads to";
   const Draft unknown =
       of_docker("FROM debian:12\nRUN awk '{print $1}' more.txt | xargs pip install\n");
   EXPECT_EQ(unknown.packages, Strings{"tqdm"});
