@@ -1,6 +1,9 @@
 // What the name of a base image says, by the conventions of those that are used most (their pages
 // on Docker Hub; read in November 2026).
+#include <algorithm>
+#include <array>
 #include <initializer_list>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -56,6 +59,34 @@ void suite_from(const ImageWords& words, std::string_view distribution, Draft& d
       base = base_of_number(distribution, part.substr(distribution.size()));
     }
     if (!base.empty()) draft.base = std::move(base);
+  }
+}
+
+constexpr std::string_view kOtherRelease =
+    "no release that a base is made of here: the base is another one, whose packages have other "
+    "versions";
+
+/// A release in the tag that no base can be made of: `ubuntu18.04`, `centos7`, `ubi8`.
+void tell_other_release(const SourcePlace& place, const ImageWords& words, Conversion& to) {
+  if (!to.draft.base.empty()) return;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kReleases = {
+      {{"ubuntu", "Ubuntu"},
+       {"debian", "Debian"},
+       {"centos", "CentOS"},
+       {"rockylinux", "Rocky Linux"},
+       {"ubi", "Red Hat's"},
+       {"almalinux", "AlmaLinux"},
+       {"opensuse", "openSUSE"},
+       {"cbl-mariner", "Azure Linux"}}};
+  constexpr std::array<std::string_view, 8> kOldNames = {"trusty", "xenial",  "bionic", "wheezy",
+                                                         "jessie", "stretch", "buster", "centos"};
+  for (const std::string_view part : words.tag) {
+    if (is_among(kOldNames, part)) return to.leave_out(place, part, kOtherRelease);
+    for (const auto& [begin, name] : kReleases) {
+      const std::string_view number = part.substr(std::min(begin.size(), part.size()));
+      if (!part.starts_with(begin) || number.empty() || !is_digit(number.front())) continue;
+      return to.leave_out(place, part, fmt::format("{} {}: {}", name, number, kOtherRelease));
+    }
   }
 }
 
@@ -232,6 +263,7 @@ void of_rocm(const SourcePlace& place, const ImageWords& words, std::string_view
   for (const std::string& part : words.tag) {
     if (to.draft.base.empty()) to.draft.base = base_of_number("ubuntu", part);
   }
+  tell_other_release(place, words, to);
   if (const std::string version = python_of_tag(words); !version.empty()) {
     to.python_version(place, version);
   }
@@ -251,7 +283,12 @@ void devcontainer_base(const SourcePlace& place, const ImageWords& words,
       if (draft.base.empty() && tag_has(words, id)) draft.base = base_of_number(id, part);
     }
   }
-  if (draft.base.empty() && tag_has(words, "ubuntu")) draft.base = "ubuntu:jammy";
+  tell_other_release(place, words, to);
+  if (draft.base.empty() && tag_has(words, "ubuntu")) {
+    draft.base = "ubuntu:jammy";
+    const auto number = std::find_if(words.tag.begin(), words.tag.end(), is_tag_version);
+    if (number != words.tag.end()) to.leave_out(place, "Ubuntu " + *number, kOtherRelease);
+  }
   bring_usual(place, to);
   bring(place, {"git", "curl"}, to);
 }
@@ -261,6 +298,7 @@ void of_cuda(const SourcePlace& place, const ImageWords& words, std::string_view
              Conversion& to) {
   if (!words.tag.empty()) to.cuda_release(place, words.tag.front());
   suite_from(words, "ubuntu", to.draft);
+  tell_other_release(place, words, to);
   if (tag_has(words, "devel")) {
     bring(place, {"build-essential"}, to);
     to.cuda_compiler(place, image);
@@ -352,6 +390,31 @@ void convert_base_image(const SourcePlace& place, std::string_view image, Conver
   const ImageWords words = words_of(image);
   to.draft.base_note = fmt::format("In the place of `{}`.", shown_text(image));
   converter_of(words.repository)(place, words, image, to);
+}
+
+ImageContents contents_of_image(std::string_view image) {
+  const ImageConverter converter = converter_of(words_of(image).repository);
+  if (converter == other_image) {
+    return image == "scratch" ? ImageContents::none : ImageContents::unknown;
+  }
+  if (converter == distribution || converter == devcontainer_base) return ImageContents::none;
+  const bool tools = converter == python || converter == of_conda || converter == of_cuda;
+  return tools ? ImageContents::tools : ImageContents::packages;
+}
+
+void convert_copied_image(const SourcePlace& place, std::string_view image, Conversion& to) {
+  const Draft before = to.draft;
+  const ImageWords words = words_of(image);
+  converter_of(words.repository)(place, words, image, to);
+  Draft& draft = to.draft;
+  draft.base = before.base;
+  draft.base_note = before.base_note;
+  draft.system = before.system;
+  draft.workdir = before.workdir;
+  draft.command = before.command;
+  const bool other = !draft.python.empty() && is_package_base(draft.base) &&
+                     python_of_base(draft.base) != draft.python;
+  if (other) draft.base.clear();
 }
 
 }  // namespace mlenv

@@ -17,6 +17,7 @@
 #include "recipes/init/run_prefix.hpp"
 #include "recipes/init/step_words.hpp"
 #include "recipes/logins.hpp"
+#include "recipes/recipe.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -35,6 +36,12 @@ constexpr std::string_view kLost =
     "files in another folder";
 constexpr std::string_view kNvidiasArchive =
     "not needed: CUDA comes with the framework's wheels, and from no archive of NVIDIA's";
+constexpr std::string_view kNodesArchive =
+    "not needed: Node.js is `nodejs` of the base's own archive";
+constexpr std::string_view kClonedBySsh =
+    "it works on a repository that only ssh reaches, and steps have no key: clone it here, and "
+    "name "
+    "its folder in `files`";
 constexpr std::string_view kUsers =
     "the image's user is root, and its files are root's: whoever runs it needs no user in it";
 
@@ -58,7 +65,7 @@ class Converter {
   void convert_all() {
     CertainScript script = certain_commands(commands_.text, script_values());
     to_.check_count(script.commands.size(), "commands");
-    const std::vector<ShellCommand> all = with_listed_words(std::move(script.commands), here_);
+    const std::vector<ShellCommand> all = std::move(script.commands);
     if (const std::string inner = text_of_shell(all); !inner.empty()) {
       BuildCommands within = commands_;
       within.text = inner;
@@ -81,6 +88,17 @@ class Converter {
     if (!clones) step(rest);
   }
 
+  PipedLists piped_lists() {
+    return {[this](std::string_view commands) {
+              return memory_.lists.pipe(commands, {commands_.place, folder_, commands_.known, here_,
+                                                   to_, commands_.text, memory_.text});
+            },
+            [this](std::string_view commands) {
+              to_.note(commands_.place, commands,
+                       "what it makes of the list is not known: all of the list is taken");
+            }};
+  }
+
   ScriptValues script_values() const {
     return {commands_.known, commands_.unset, commands_.paths,
             [this](const std::string& name) -> std::optional<bool> {
@@ -94,10 +112,58 @@ class Converter {
 
   /// A file by its name, from the folder that `cd` led to.
   std::optional<fs::path> found_here(std::string_view name) const {
-    if (folder_ == commands_.folder || name.starts_with('/')) return file_(name);
-    const fs::path whole = fs::path(folder_) / name;
-    // Where it is not known where commands start, all is relative to that.
-    return file_(commands_.folder.empty() ? whole.relative_path().string() : whole.string());
+    const fs::path whole = fs::path(folder_.empty() ? "/" : folder_) / name;
+    std::optional<fs::path> found;
+    if (folder_ == commands_.folder || name.starts_with('/')) {
+      found = file_(name);
+    } else {
+      // Where it is not known where commands start, all is relative to that.
+      found = file_(commands_.folder.empty() ? whole.relative_path().string() : whole.string());
+    }
+    return found ? found : found_in_own_clone(whole.lexically_normal());
+  }
+
+  bool is_own_by_ssh(const Clone& clone) const {
+    return is_by_ssh(clone) && is_clone_of_folder(clone, to_.folder());
+  }
+
+  /// Of a build that clones the project which it lies in. What pip is told of a list that is cloned
+  /// by https, it finds itself.
+  std::optional<fs::path> found_in_own_clone(const fs::path& path) const {
+    for (const Clone& clone : memory_.clones) {
+      if (!is_of_clone(clone, path.string()) || !is_clone_of_folder(clone, to_.folder())) continue;
+      if (!is_by_ssh(clone) && path.extension() == ".txt") continue;
+      const fs::path here = to_.folder() / path.lexically_relative(clone.path);
+      std::error_code unknown;
+      if (fs::is_regular_file(here, unknown)) return here;
+    }
+    return std::nullopt;
+  }
+
+  /// A step has no key for it, and needs none.
+  void put_own_clone(const ShellCommand& one, const Clone& clone) {
+    const bool in_image = commands_.obstacle.empty() || says(commands_.obstacle, "type=ssh");
+    auto& files = to_.draft.files;
+    const bool there =
+        std::any_of(files.begin(), files.end(), [](const auto& file) { return file.first == "."; });
+    if (!in_image || there || !reserved_place(clone.path).empty() ||
+        !is_clean_absolute_path(clone.path)) {
+      return to_.note(commands_.place, one.text,
+                      "the build clones the project that it lies in: this folder is read for it");
+    }
+    files.emplace_back(".", clone.path);
+    to_.note(commands_.place, one.text,
+             "the build clones the project that it lies in: `files` copies this folder there");
+  }
+
+  /// Whether it works on a repository that no step can clone.
+  bool is_of_clone_by_ssh(const ShellCommand& one) const {
+    return std::any_of(memory_.clones.begin(), memory_.clones.end(), [&](const Clone& clone) {
+      if (!is_by_ssh(clone) || is_clone_of_folder(clone, to_.folder())) return false;
+      return is_of_clone(clone, commands_.folder) ||
+             std::any_of(one.words.begin(), one.words.end(),
+                         [&](const std::string& word) { return is_of_clone(clone, word); });
+    });
   }
 
   /// TEXT of `bash -c TEXT`, where that is all.
@@ -114,20 +180,32 @@ class Converter {
   /// What is left for a step when packages are installed.
   std::vector<ShellCommand> without_installs(const std::vector<ShellCommand>& all) {
     std::vector<ShellCommand> rest;
-    for (const ShellCommand& one : all) {
-      if (is_of_tool(one)) continue;
-      if (one.group.empty()) {
-        if (!taken(one)) rest.push_back(one);
-      } else {
-        group(one, rest);
+    for (auto begin = all.begin(); begin != all.end();) {
+      const auto end = end_of_pipe(begin, all.end());
+      // Lists are read as the commands before left them, from where these led.
+      for (const ShellCommand& one : with_listed_words({begin, end}, here_, piped_lists())) {
+        if (is_of_tool(one)) continue;
+        if (one.group.empty()) {
+          if (!taken(one)) rest.push_back(one);
+        } else {
+          group(one, rest);
+        }
       }
+      begin = end;
     }
     return rest;
+  }
+
+  using CommandPlace = std::vector<ShellCommand>::const_iterator;
+  static CommandPlace end_of_pipe(CommandPlace begin, CommandPlace end) {
+    if (begin->alone) return begin + 1;
+    return std::find_if(begin, end, [](const ShellCommand& one) { return one.alone; });
   }
 
   /// `curl … | sh` of a tool that mlenv does without.
   bool is_of_tool(const ShellCommand& one) {
     constexpr std::array<std::string_view, 5> kReading = {"sh", "bash", "env", "sudo", "tar"};
+    if (is_of_node(one)) return true;
     const std::string program = one.words.empty() ? "" : one.words.front();
     const bool reads =
         piped_ && !one.alone && (is_among(kReading, program) || program.starts_with("python"));
@@ -140,6 +218,28 @@ class Converter {
     }
     piped_ = brings || reads;
     return piped_;
+  }
+
+  /// What brings the makers' own Node.js: Debian's takes its place.
+  bool is_of_node(const ShellCommand& one) {
+    const bool reads = node_piped_ && !one.alone && reads_program(one);
+    if (!reads && !brings_node(one)) {
+      node_piped_ = false;
+      return false;
+    }
+    node_piped_ = !one.alone;
+    const std::string release = node_release(one.text);
+    if (release.empty() || !memory_.nodes.insert(release).second) {
+      if (!reads) to_.leave_out_with_others(commands_.place, one.text, kNodesArchive);
+      return true;
+    }
+    to_.system_package(commands_.place, "nodejs");
+    to_.note(commands_.place, one.text,
+             fmt::format("Node.js {} is `nodejs` of the base's archive here, in `system`: 12 in "
+                         "Debian 11 and Ubuntu 22.04, 18 in Debian 12 and Ubuntu 24.04, 20 in "
+                         "Debian 13",
+                         release));
+    return true;
   }
 
   /// A script that installs packages is read as if it stood here.
@@ -193,7 +293,7 @@ class Converter {
     if (one.alone && is_of_users(one, bare)) {
       to_.leave_out_with_others(commands_.place, one.text, kUsers);
       std::string home = home_made_by(bare);
-      if (!home.empty()) memory_.homes.push_back(std::move(home));
+      if (!home.empty() && !says(home, "$")) memory_.homes.push_back(std::move(home));
       return true;
     }
     if (is_needless(one, bare)) return true;
@@ -208,7 +308,13 @@ class Converter {
       const fs::path from = folder_.empty() ? "/" : folder_;
       folder_ = (from / one.words[1]).lexically_normal().string();
     }
-    if (auto clone = clone_of(bare, folder_)) memory_.clones.push_back(*std::move(clone));
+    if (auto clone = clone_of(bare, folder_)) {
+      memory_.clones.push_back(*clone);
+      if (is_own_by_ssh(*clone)) {
+        put_own_clone(one, *clone);
+        return true;
+      }
+    }
     set_reference(memory_.clones, bare, folder_);
     if (one.words.size() == 2 && one.words.front() == "export" && says(one.words[1], "=")) {
       exported_.push_back(one.words[1]);
@@ -216,7 +322,7 @@ class Converter {
     const bool install =
         convert_install({commands_.place, with_addresses(one.words, memory_.wheels), one.text,
                          folder_, memory_.clones, foreign_, memory_.builds_wheel, commands_.paths,
-                         [this](std::string_view name) { return made_list(name); }},
+                         [this](std::string_view name) { return made_list(name); }, memory_.copied},
                         here_, to_);
     installed_ = installed_ || install;
     if (install && says(one.text, "install")) tell_build_variables(one);
@@ -320,8 +426,7 @@ class Converter {
   /// `(cd x && pip install . && make)`: what is left of it, in a group again.
   void group(const ShellCommand& one, std::vector<ShellCommand>& rest) {
     const std::string before = folder_;
-    const std::vector<ShellCommand> inside =
-        with_listed_words(shell_commands(one.group, commands_.known), here_);
+    const std::vector<ShellCommand> inside = shell_commands(one.group, commands_.known);
     const bool plain =
         one.alone && std::none_of(inside.begin(), inside.end(), [](const auto& each) {
           return each.control || !each.group.empty();
@@ -364,6 +469,11 @@ class Converter {
       for (const ShellCommand& one : rest) leave_out(one.text, kLost);
       return;
     }
+    if (std::any_of(rest.begin(), rest.end(),
+                    [&](const auto& one) { return is_of_clone_by_ssh(one); })) {
+      for (const ShellCommand& one : rest) leave_out(one.text, kClonedBySsh);
+      return;
+    }
     const bool possible = commands_.obstacle.empty() &&
                           std::all_of(rest.begin(), rest.end(),
                                       [&](const auto& one) { return step_obstacle(one).empty(); });
@@ -374,6 +484,11 @@ class Converter {
       bring_npm(one);
       text += (text.empty() ? "" : "\n") + made_repeatable(without_sudo(one.text), one.words);
       made.step.network = made.step.network || fetches(program_words(one));
+    }
+    const std::string lacking = variable_without_value(commands_, text);
+    if (!lacking.empty()) {
+      std::replace(text.begin(), text.end(), '\n', ';');
+      return leave_out(text, why_without_value(lacking));
     }
     text = with_surroundings(std::move(text));
     if (has_control(text, "\t\n")) return leave_out(commands_.text, "control characters are in it");
@@ -429,10 +544,28 @@ class Converter {
   std::string folder_;                 ///< where the next command starts
   FindFile here_;                      ///< from there
   bool piped_ = false;                 ///< into a shell, from what is not needed
+  bool node_piped_ = false;            ///< the same of Node.js
   bool foreign_ = false;               ///< an archive was added
 };
 
 }  // namespace
+
+std::string variable_without_value(const BuildCommands& commands, std::string_view text) {
+  for (const auto* names : {&commands.lost, &commands.unset}) {
+    const auto found = std::find_if(names->begin(), names->end(), [&](const std::string& name) {
+      return needs_variable(text, name) && !commands.arguments.contains(name);
+    });
+    if (found != names->end()) return *found;
+  }
+  return {};
+}
+
+std::string why_without_value(std::string_view variable) {
+  return fmt::format(
+      "`{}` has no value in the Dockerfile: write it as a step of `run` with the value that is "
+      "meant",
+      variable);
+}
 
 void convert_commands(const BuildCommands& commands, const FindFile& file, Conversion& to) {
   Converter(commands, file, to).convert();

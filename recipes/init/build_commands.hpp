@@ -22,7 +22,9 @@ struct CommandsMemory {
   bool builds_wheel = false;          ///< a wheel of the project is made in it
   std::vector<std::string> wheels{};  ///< addresses that were downloaded
   MadeLists lists{};
-  std::string_view text{};  ///< of the file that all of them stand in
+  std::vector<std::string> copied{};  ///< environments and wheels of other stages, by their folders
+  std::set<std::string> nodes{};      ///< releases of Node.js that were told
+  std::string_view text{};            ///< of the file that all of them stand in
 };
 
 struct BuildCommands {
@@ -36,12 +38,18 @@ struct BuildCommands {
   CommandsMemory* memory = nullptr;  ///< of the whole build; null: of these commands alone
   bool bash = false;                 ///< `SHELL` says that bash reads them
   std::set<std::string> unset{};     ///< arguments that have no value unless a build gives one
+  std::set<std::string> lost{};      ///< variables of the source whose value is not known
   FindPaths paths{};
   bool all_here = false;  ///< a file that lies not here is nowhere: `[ -f packages.txt ]` is false
   bool script = false;    ///< they are of a script that a command names
 };
 
 void convert_commands(const BuildCommands& commands, const FindFile& file, Conversion& to);
+
+/// A variable that a step's text counts on and that has no value; empty: none.
+std::string variable_without_value(const BuildCommands& commands, std::string_view text);
+/// Why such a step cannot be taken over.
+std::string why_without_value(std::string_view variable);
 
 /// A word as a shell reads it back.
 std::string shell_quoted(std::string_view word);

@@ -61,6 +61,26 @@ class ComposeService {
     }
   }
 
+  /// Compose names an image that has no name of its own after the folder and the service.
+  std::optional<ProjectImage> build_of(std::string_view image) const {
+    const YamlNode* services = YamlSource::find(yaml_.root(), "services");
+    if (services == nullptr || services->kind != YamlKind::map) return std::nullopt;
+    std::error_code unknown;
+    const fs::path whole = fs::weakly_canonical(folder_.empty() ? "." : folder_, unknown);
+    const std::string project = to_lower(whole.filename().string());
+    for (const YamlMember& one : services->members) {
+      const YamlNode* made = YamlSource::find(one.value, "build");
+      if (made == nullptr) continue;
+      const YamlNode* named = YamlSource::find(one.value, "image");
+      const bool ours = named != nullptr
+                            ? is_same_image(with_defaults(named->text), image)
+                            : is_same_image(fmt::format("{}-{}", project, one.key.text), image) ||
+                                  is_same_image(fmt::format("{}_{}", project, one.key.text), image);
+      if (ours) return how_built(*made);
+    }
+    return std::nullopt;
+  }
+
  private:
   void read(const YamlNode& service) {
     for (const YamlMember& member : service.members) {
@@ -102,14 +122,16 @@ class ComposeService {
     return {};
   }
 
-  void build(const YamlNode& node) {
+  /// Of a service's `build`; the file need not be there.
+  ProjectImage how_built(const YamlNode& node) const {
     const bool map = node.kind == YamlKind::map;
     const auto text = [&](std::string_view key) -> std::string {
       const YamlNode* found = map ? YamlSource::find(node, key) : nullptr;
       return found == nullptr ? "" : with_defaults(found->text);
     };
     const std::string context = map ? text("context") : with_defaults(node.text);
-    DockerBuild how = how_;
+    ProjectImage made{{}, how_};
+    DockerBuild& how = made.build;
     how.context = (folder_ / (context.empty() ? "." : context)).lexically_normal();
     const YamlNode* args = map ? YamlSource::find(node, "args") : nullptr;
     if (args != nullptr) {
@@ -118,14 +140,20 @@ class ComposeService {
         if (known.find("${") == std::string::npos) how.args[name] = known;
       });
     }
-    const fs::path path =
+    made.dockerfile =
         how.context / (text("dockerfile").empty() ? "Dockerfile" : text("dockerfile"));
-    std::error_code unknown;
-    if (!fs::is_regular_file(path, unknown)) {
-      return yaml_.leave_out(node, path.lexically_normal().string(), "there is no such file here");
-    }
     how.target = text("target");
-    convert_dockerfile(read_source(path, to_), to_, how);
+    return made;
+  }
+
+  void build(const YamlNode& node) {
+    const ProjectImage made = how_built(node);
+    std::error_code unknown;
+    if (!fs::is_regular_file(made.dockerfile, unknown)) {
+      return yaml_.leave_out(node, made.dockerfile.lexically_normal().string(),
+                             "there is no such file here");
+    }
+    convert_dockerfile(read_source(made.dockerfile, to_), to_, made.build);
   }
 
   void environment(const YamlNode& node) {
@@ -165,6 +193,11 @@ class ComposeService {
 bool is_compose_text(const std::string& text) {
   const std::string lines = '\n' + text;
   return says(lines, "\nservices:") && !says(lines, "\ndependencies:");
+}
+
+std::optional<ProjectImage> compose_build_of(const ConversionSource& source, std::string_view image,
+                                             Conversion& to) {
+  return ComposeService(source, to).build_of(image);
 }
 
 void convert_compose(const ConversionSource& source, Conversion& to) {

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "base/error.hpp"
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/copied_files.hpp"
@@ -16,12 +17,18 @@
 #include "recipes/init/docker_variables.hpp"
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/dockerfile.hpp"
+#include "recipes/init/host_choice.hpp"
+#include "recipes/init/project_images.hpp"
 #include "recipes/init/shell_words.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
+
+constexpr std::string_view kNoUv = "not needed: mlenv does without it";
+constexpr std::string_view kUser = "user";
 
 class DockerConversion {
  public:
@@ -37,6 +44,12 @@ class DockerConversion {
         files_(context_, to) {}
 
   void convert() {
+    read();
+    if (!stages_.all.empty()) finish();
+  }
+
+ private:
+  void read() {
     std::vector<DockerInstruction> all = read_dockerfile(source_.text, source_.path);
     to_.check_count(all.size(), "instructions");
     for (DockerInstruction& one : all) {
@@ -54,6 +67,7 @@ class DockerConversion {
     memory_.builds_wheel = builds_wheel();
     memory_.text = source_.text;
     taken_.insert(chain.begin(), chain.end());
+    judged_.insert(chain.front());
     DockerStages::Used used = stages_.used_by(chain);
     installing_ = std::move(used.installing);
     for (std::size_t i = 0; i < stages_.all.size(); ++i) {
@@ -61,10 +75,9 @@ class DockerConversion {
       leave_out(stages_.all[i].from, "a stage of its own: what it makes is not in the recipe");
     }
     for (const std::size_t i : chain) stage(stages_.all[i], i == chain.front());
-    finish();
+    files_.tell_unplaced();
   }
 
- private:
   std::size_t wanted_stage() const {
     for (std::size_t i = 0; i < stages_.all.size() && !target_.empty(); ++i) {
       if (stages_.all[i].name == target_ || std::to_string(i) == target_) return i;
@@ -125,6 +138,12 @@ class DockerConversion {
         known_here[name] = global->second;
       } else if (const std::string_view own = platform_argument(name); !own.empty()) {
         known_here[name] = own;
+      } else if (names_home(name)) {
+        known_here[name] = kUser;
+        if (!told_users_.insert(name).second) continue;
+        to_.note(place(one), "ARG " + name,
+                 "it has no default, and names a folder below /home: `user` stands for it here, "
+                 "and the image's user is root all the same");
       } else {
         unset_.insert(name);
         continue;
@@ -133,21 +152,133 @@ class DockerConversion {
     }
   }
 
+  /// Whether a folder of a user has its name from that argument: `/home/${name}`.
+  bool names_home(const std::string& name) const {
+    if (says(source_.text, fmt::format("/home/${{{}}}", name))) return true;
+    const std::string plain = fmt::format("/home/${}", name);
+    for (std::size_t at = source_.text.find(plain); at != std::string::npos;
+         at = source_.text.find(plain, at + 1)) {
+      const std::size_t end = at + plain.size();
+      const bool longer = end < source_.text.size() &&
+                          (is_alphanumeric(source_.text[end]) || source_.text[end] == '_');
+      if (!longer) return true;
+    }
+    return false;
+  }
+
+  /// Sources and target.
+  std::vector<std::string> copied_words(const DockerInstruction& one, bool& complete) const {
+    const auto items = exec_form(one.text);
+    if (!items) return docker_words(one.text, known(), complete);
+    std::vector<std::string> words;
+    for (const std::string& item : *items) {
+      words.push_back(expand_variables(item, known(), complete));
+    }
+    return words;
+  }
+
   /// `COPY --from=build /app/.venv /app/.venv`: what that stage installs is in the image, and what
   /// it copied from here.
   void copy_from(const DockerInstruction& one, std::size_t from) {
     if (open_.contains(from)) return leave_out(one, "a stage that copies from itself");
     bool complete = true;
-    const std::vector<std::string> words = docker_words(one.text, known(), complete);
+    const std::vector<std::string> words = copied_words(one, complete);
+    for (std::size_t i = 0; complete && i + 1 < words.size(); ++i) {
+      const bool environment =
+          stages_.is_environment(words[i], from) || stages_.holds_environment(words[i], from);
+      if (environment && installing_.contains(from)) environment_of_image(one, words[i], from);
+    }
     const CopiedFiles& copied = take_stage(from);
     if (!complete || words.size() < 2) return leave_out(one, kUnknownVariable);
+    const DockerStage& head = stages_.all[stages_.chain_of(from).front()];
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-      const bool environment = stages_.is_environment(words[i], from);
+      if (is_uv(head.image, words[i])) {
+        leave_out(one, kNoUv);
+        continue;
+      }
+      // `/build/dist`, which becomes `/wheels`.
+      fs::path target = (fs::path(workdir_) / words.back()).lexically_normal();
+      if (!target.has_filename()) target = target.parent_path();
+      const bool becomes = installing_.contains(from) && holds_packages(target.string());
+      const bool environment = becomes || stages_.is_environment(words[i], from);
+      if (environment && !other_ && target != "/") memory_.copied.push_back(target.string());
       const bool found =
           !environment && files_.copy_from(place(one), copied, words[i], words.back(), workdir_);
       if (environment || found || stages_.holds_environment(words[i], from)) continue;
       leave_out(one, "made in another stage of the build: write as a step of `run` what makes it");
     }
+  }
+
+  /// `/wheels`, `/opt/venv`, but not what /usr/local has beside Python's packages.
+  static bool holds_packages(std::string_view path) {
+    const bool python = says(path, "-packages") || says(path, "/python");
+    return is_environment_path(path) && (python || !says(path, "/usr/local"));
+  }
+
+  static bool is_uv(std::string_view image, std::string_view path) {
+    const std::string name = fs::path(path).filename().string();
+    return says(image, "/uv") && (name == "uv" || name == "uvx");
+  }
+
+  /// Of an environment that is copied out of a stage: what the image has of it that the stage
+  /// begins with.
+  void environment_of_image(const DockerInstruction& one, const std::string& path,
+                            std::size_t from) {
+    const std::size_t first = stages_.chain_of(from).front();
+    const std::string& image = stages_.all[first].image;
+    if (judged_.contains(first) || stages_.is_copied_on(path, from)) return;
+    const bool bare = stages_.is_bare(from);
+    if (!bare && stages_.makes_environment(path, from)) return;
+    // A program that the stage's commands made, which are told.
+    if (!bare && says(path, "/bin/")) return;
+    const bool packages = to_.draft.base.empty() || is_package_base(to_.draft.base);
+    const bool python = says(path + '/', "/usr/local/") && to_.draft.python.empty() && packages;
+    const ImageContents contents = contents_of_image(image);
+    if (!bare && (contents == ImageContents::none ||
+                  (contents == ImageContents::tools && !python && !says(path, "cuda")))) {
+      return;
+    }
+    judged_.insert(first);
+    packages_of_image(one, image);
+  }
+
+  void packages_of_image(const DockerInstruction& one, const std::string& image) {
+    if (image.empty()) {
+      return leave_out(one, "a variable in the name of the image that it comes from has no value");
+    }
+    switch (contents_of_image(image)) {
+      case ImageContents::none:
+        return leave_out(one, fmt::format("`{}` has no packages of Python's there, and no command "
+                                          "here installs some: name them under `packages`",
+                                          image));
+      case ImageContents::tools:
+      case ImageContents::packages:
+        return convert_copied_image(place(one), image, to_);
+      case ImageContents::unknown:
+        return leave_out(one, fmt::format("what `{}` has there is not known here: name its "
+                                          "packages under `packages` and `system`, or make it "
+                                          "the `base`",
+                                          image));
+    }
+  }
+
+  /// `COPY --from=h.example/x:1 /opt/venv /opt/venv`. False: no environment is copied.
+  bool copy_of_image(const DockerInstruction& one) {
+    constexpr std::string_view kFrom = "--from=";
+    const auto flag = std::find_if(one.flags.begin(), one.flags.end(),
+                                   [&](const auto& each) { return each.starts_with(kFrom); });
+    if (flag == one.flags.end()) return false;
+    bool complete = true;
+    const std::string image =
+        expand_variables(std::string_view(*flag).substr(kFrom.size()), globals_, complete);
+    const std::vector<std::string> words = copied_words(one, complete);
+    if (!complete || words.size() < 2) return false;
+    const bool environment = std::any_of(words.begin(), words.end() - 1, [](const auto& source) {
+      return is_environment_path(source) && !says(source, "/bin/");
+    });
+    // What a stage copies that is not in the image is of no use.
+    if (environment && (!other_ || installs_)) packages_of_image(one, image);
+    return environment;
   }
 
   /// What another stage installs, and what it copies, once.
@@ -163,15 +294,22 @@ class DockerConversion {
     const DockerVariables arguments = std::exchange(arguments_, {});
     const std::set<std::string> unset = std::exchange(unset_, {});
     const bool other = std::exchange(other_, true);
+    const bool installs = installs_;
+    const DockerVariables dropped = dropped_;
+    const std::set<std::string> lost = lost_;
     for (const std::size_t i : stages_.chain_of(from)) {
       for (const DockerInstruction& one : stages_.all[i].instructions) {
         const bool wanted = installing_.contains(i) && !taken_.contains(i);
+        installs_ = wanted;
         if (one.keyword == "RUN" && !wanted) continue;
         instruction(one);
       }
       taken_.insert(i);
     }
     other_ = other;
+    installs_ = installs;
+    dropped_ = dropped;
+    lost_ = lost;
     open_.erase(from);
     variables_ = variables;
     arguments_ = arguments;
@@ -189,10 +327,50 @@ class DockerConversion {
     }
     if (first && stage.image.empty()) {
       leave_out(stage.from, kUnknownVariable);
-    } else if (first) {
+    } else if (first && !follow(stage)) {
       convert_base_image(place(stage.from), stage.image, to_);
     }
     for (const DockerInstruction& one : stage.instructions) instruction(one);
+  }
+
+  /// An image that another Dockerfile of this project builds: what that says comes first.
+  bool follow(const DockerStage& stage) {
+    const std::optional<ProjectImage> found =
+        project_image(stage.image, source_.path, {source_.path.parent_path(), context_}, to_);
+    if (!found) return false;
+    std::error_code unknown;
+    const fs::path mine = fs::weakly_canonical(source_.path, unknown);
+    const fs::path theirs = fs::weakly_canonical(found->dockerfile, unknown);
+    if (theirs == mine || followed_.contains(theirs)) return false;
+    ConversionSource source;
+    try {
+      source = read_source(found->dockerfile, to_);
+      read_dockerfile(source.text, source.path);
+    } catch (const Error&) {
+      to_.leave_out(place(stage.from), found->dockerfile.lexically_normal().string(),
+                    "it builds the image, and cannot be read: `mlenv init --from` of it says why");
+      return false;
+    }
+    to_.note(place(stage.from), stage.image,
+             fmt::format("`{}` builds it, and is read in its place", source.shown));
+    DockerConversion base(source, found->build, to_);
+    base.followed_ = followed_;
+    base.followed_.insert(mine);
+    base.read();
+    variables_ = std::move(base.variables_);
+    dropped_ = std::move(base.dropped_);
+    lost_ = std::move(base.lost_);
+    workdir_ = base.workdir_;
+    command_ = std::move(base.command_);
+    entrypoint_ = std::move(base.entrypoint_);
+    inherited_ = true;
+    bash_ = base.bash_;
+    const bool builds_wheel = memory_.builds_wheel || base.memory_.builds_wheel;
+    memory_ = std::move(base.memory_);
+    memory_.builds_wheel = builds_wheel;
+    memory_.text = source_.text;
+    files_.inherit(base.files_);
+    return true;
   }
 
   void instruction(const DockerInstruction& one) {
@@ -205,9 +383,12 @@ class DockerConversion {
     if (one.keyword == "SHELL") return shell(one);
     if (one.keyword == "CMD") {
       command_ = one;
+      inherited_ = false;
       return;
     }
     if (one.keyword == "ENTRYPOINT") {
+      // It takes none of the arguments that another image's CMD gives.
+      if (inherited_) command_ = {};
       entrypoint_ = one;
       return;
     }
@@ -225,7 +406,8 @@ class DockerConversion {
     const bool of_uv = std::any_of(one.flags.begin(), one.flags.end(), [](const std::string& flag) {
       return flag.starts_with("--from=") && says(flag, "/uv");
     });
-    if (of_uv) return leave_out(one, "not needed: mlenv does without it");
+    if (of_uv) return leave_out(one, kNoUv);
+    if (copy_of_image(one)) return;
     files_.copy(place(one), one, known(), workdir_);
   }
 
@@ -271,14 +453,59 @@ class DockerConversion {
         if (each.complete) variables_[each.name] = each.value;
       } else if (convert_variable(place(one), each, to_)) {
         variables_[each.name] = each.value;
+        keep_for_steps(each);
+      } else if (!each.complete && each.name != "PATH") {
+        variables_.erase(each.name);
+        dropped_.erase(each.name);
+        lost_.insert(each.name);
       }
     }
   }
 
+  /// Steps have the recipe's `env`; what did not go there they are given by name.
+  void keep_for_steps(const DockerVariable& variable) {
+    const auto& all = to_.draft.env;
+    const bool there = std::any_of(all.begin(), all.end(), [&](const auto& one) {
+      return one.first == variable.name && one.second == variable.value;
+    });
+    dropped_.erase(variable.name);
+    lost_.erase(variable.name);
+    if (there) return;
+    if (without_logins(variable.value) == variable.value) {
+      dropped_[variable.name] = variable.value;
+    } else {
+      lost_.insert(variable.name);
+    }
+  }
+
+  /// Variables that a step does not have by itself: arguments, and what is not in the recipe.
+  DockerVariables given_to_steps() const {
+    DockerVariables all = dropped_;
+    for (const auto& [name, value] : arguments_) {
+      const auto set = variables_.find(name);
+      if (set == variables_.end() || set->second == value) all.emplace(name, value);
+    }
+    return all;
+  }
+
   void workdir(const DockerInstruction& one) {
     bool complete = true;
-    const std::vector<std::string> words = docker_words(one.text, known(), complete);
-    const std::string path = join(words, " ");
+    std::vector<std::string> words = docker_words(one.text, known(), complete);
+    std::string path = join(words, " ");
+    if (!complete) {
+      DockerVariables all = known();
+      for (const std::string& name : unset_) all.emplace(name, "");
+      complete = true;
+      words = docker_words(one.text, all, complete);
+      path = (fs::path(workdir_) / join(words, " ")).lexically_normal().string();
+      complete = complete && path != "/" && path != workdir_ && path != workdir_ + '/';
+      if (complete && !other_) {
+        to_.note(place(one), "WORKDIR " + one.text,
+                 fmt::format("an argument in it has no default: the folder is `{}`, as Docker "
+                             "makes it of none",
+                             path));
+      }
+    }
     fs::path whole = (fs::path(workdir_) / path).lexically_normal();
     if (!whole.has_filename() && whole != "/") whole = whole.parent_path();
     if (!complete || !is_clean_absolute_path(whole.string())) {
@@ -291,8 +518,9 @@ class DockerConversion {
   void run(const DockerInstruction& one) {
     DockerVariables known_here = known();
     known_here.emplace("HOME", "/root");
-    BuildCommands commands{place(one), one.text, known_here, arguments_, workdir_,
-                           {},         {},       &memory_,   bash_,      unset_};
+    BuildCommands commands{place(one), one.text, known_here, given_to_steps(), workdir_, {}, {},
+                           &memory_,   bash_,    unset_};
+    commands.lost = lost_;
     commands.paths = [&](std::string_view pattern) { return files_.matching(pattern, workdir_); };
     if (other_) {
       commands.obstacle =
@@ -300,7 +528,14 @@ class DockerConversion {
           "needed";
     }
     const FindFile find = [&](std::string_view name) { return files_.find(name, workdir_); };
+    const std::size_t before = memory_.clones.size();
     convert_run(one, std::move(commands), find, to_);
+    for (std::size_t i = before; i < memory_.clones.size(); ++i) {
+      const Clone& clone = memory_.clones[i];
+      if (is_by_ssh(clone) && is_clone_of_folder(clone, to_.folder())) {
+        files_.add(clone.path, to_.folder().empty() ? "." : to_.folder());
+      }
+    }
   }
 
   /// The words that an instruction starts; those of a shell's where they are no plain words.
@@ -316,7 +551,6 @@ class DockerConversion {
   }
 
   void finish() {
-    files_.tell_unplaced();
     memory_.lists.tell_unused(to_);
     std::vector<std::string> words = build_.entrypoint;
     if (!words.empty()) {
@@ -360,6 +594,13 @@ class DockerConversion {
   CommandsMemory memory_;
   std::set<std::string> unset_;  ///< arguments without a value
   bool bash_ = false;
+  std::set<std::string> lost_;        ///< variables of ENV whose value is not known
+  DockerVariables dropped_;           ///< of ENV, and not in the recipe's `env`
+  std::set<std::string> told_users_;  ///< arguments that name a user
+  std::set<fs::path> followed_;       ///< Dockerfiles that begin with what this one builds
+  bool inherited_ = false;            ///< CMD is that of another Dockerfile
+  bool installs_ = false;             ///< of the stage that is read, what it installs is copied
+  std::set<std::size_t> judged_;      ///< stages whose image is in the recipe, or told
   bool other_ = false;                ///< a stage is read that is not in the image
   std::set<std::size_t> taken_;       ///< stages
   std::set<std::size_t> installing_;  ///< stages whose environment is copied into the last one

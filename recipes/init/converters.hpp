@@ -59,6 +59,18 @@ void convert_notebook(const ConversionSource& source, Conversion& to);
 /// What a base image's name says: distribution, Python, framework, CUDA.
 void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to);
 
+/// What an image's name says of the Python packages in it.
+enum class ImageContents {
+  none,      ///< a distribution alone
+  tools,     ///< Python, conda or CUDA, and nothing that was installed with them
+  packages,  ///< those that it is known for
+  unknown
+};
+ImageContents contents_of_image(std::string_view image);
+/// Of an image that a build copies an environment out of: its Python, framework and packages, and
+/// nothing that makes it a base.
+void convert_copied_image(const SourcePlace& place, std::string_view image, Conversion& to);
+
 /// `git clone`d in a build: where in the image, and whence.
 struct Clone {
   std::string path;         ///< absolute
@@ -68,6 +80,8 @@ struct Clone {
   std::string address() const;  ///< `git+https://h.example/x@v1`
 };
 std::optional<Clone> clone_of(std::span<const std::string> words, const std::string& folder);
+/// Whether only ssh reaches it, whose keys a build has and a recipe does not.
+bool is_by_ssh(const Clone& clone);
 /// Whether a path in the image is in that repository.
 bool is_of_clone(const Clone& clone, const std::string& path);
 /// Whether a folder here is that repository, by its name or by what its `.git/config` says.
@@ -96,6 +110,7 @@ struct InstallCommand {
   bool builds_wheel = false;        ///< the build makes a wheel of the project
   FindPaths paths{};                ///< of files that were copied into the image
   FindMadeText made{};
+  std::span<const std::string> copied{};  ///< folders in the image that another stage filled
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
 /// The same of what installs projects and environments: uv, Poetry, PDM, Pipenv, conda and its kin.

@@ -238,6 +238,10 @@ std::optional<fs::path> CopiedFiles::find(std::string_view name, const std::stri
   return std::nullopt;
 }
 
+void CopiedFiles::inherit(const CopiedFiles& base) {
+  copied_.insert(copied_.begin(), base.copied_.begin(), base.copied_.end());
+}
+
 void CopiedFiles::tell_unplaced() {
   for (const Unplaced& one : unplaced_) {
     if (!read_.contains(one.here)) to_->leave_out(one.place, one.text, one.why);

@@ -31,6 +31,10 @@ class CopiedFiles {
   /// The names in the image of copied files that a pattern means, sorted; relative ones for such a
   /// pattern.
   std::vector<std::string> matching(std::string_view pattern, const std::string& workdir) const;
+  /// What another Dockerfile copied into the image that this one begins with.
+  void inherit(const CopiedFiles& base);
+  /// A folder here that lies in the image, by another way than COPY.
+  void add(const std::string& target, const fs::path& here) { copied_.emplace_back(target, here); }
   /// At the end: files for places that `files` cannot name, unless a command read them.
   void tell_unplaced();
 

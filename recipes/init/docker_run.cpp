@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "recipes/init/docker_words.hpp"
+#include "recipes/init/step_words.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/text.hpp"
 
@@ -83,8 +84,10 @@ class DockerRun {
     if (!commands_.obstacle.empty()) return leave_out(commands_.obstacle);
     if (has_control(text, "\t\n")) return leave_out("control characters are in it");
     const bool network = says(text, "://") || says(text, "download") || says(text, "git clone");
+    const std::string lacking = variable_without_value(commands_, text);
+    if (!lacking.empty()) return leave_out(why_without_value(lacking));
     for (const auto& [name, value] : commands_.arguments) {
-      if (says(text, "$" + name) || says(text, "${" + name)) {
+      if (names_variable(text, name)) {
         text.insert(0, fmt::format("{}={}\n", name, shell_quoted(value)));
       }
     }

@@ -32,7 +32,15 @@ class DockerStages {
   /// Whether it is a folder above one: `/opt/app`, with the environment in /opt/app/venv.
   bool holds_environment(std::string_view path, std::size_t stage) const;
 
-  /// Stages that those of `chain` copy from.
+  /// Whether a stage copies what lies there out of an earlier one.
+  bool is_copied_on(std::string_view path, std::size_t stage) const;
+  /// Whether commands of a stage make the environment at `path`, which the image that it begins
+  /// with does not have.
+  bool makes_environment(std::string_view path, std::size_t stage) const;
+  /// Whether a stage is an image of somebody's and no commands.
+  bool is_bare(std::size_t stage) const;
+
+  /// Stages that those of `chain` copy from, and those that these copy from in turn.
   struct Used {
     std::set<std::size_t> all;
     std::set<std::size_t> installing;  ///< what they install is copied
@@ -40,6 +48,15 @@ class DockerStages {
   Used used_by(const std::vector<std::size_t>& chain) const;
 
  private:
+  /// Where a folder of a stage was before that stage copied it.
+  struct Origin {
+    std::size_t stage;
+    std::string path;
+  };
+  std::vector<Origin> origins(std::string_view path, std::size_t stage, bool below) const;
+  void follow(const Origin& copied, Used& used, std::size_t& looks) const;
+  bool is_environment(std::string_view path, std::size_t stage, std::size_t& looks) const;
+  bool holds_environment(std::string_view path, std::size_t stage, std::size_t& looks) const;
   bool copies_workdir(const DockerInstruction& copy, const std::vector<std::size_t>& whole) const;
   bool exports(const std::vector<std::size_t>& whole) const;
 };

@@ -45,6 +45,16 @@ std::string reference_set(GitWords words) {
   return reference_of(named[0]);
 }
 
+/// `ssh://git@host/x.git` of `git@host:x.git`, as ssh's own programs write it; others as they are.
+std::string ssh_address(const std::string& address) {
+  const std::size_t at = address.find('@');
+  const std::size_t colon = address.find(':');
+  const bool short_form = at != std::string::npos && colon != std::string::npos && at < colon &&
+                          address.find('/') > at && address.find("://") == std::string::npos;
+  if (!short_form) return address;
+  return "ssh://" + address.substr(0, colon) + '/' + address.substr(colon + 1);
+}
+
 /// Without `..` and a `/` at its end.
 std::string plain_path(const fs::path& path) {
   std::string text = path.lexically_normal().string();
@@ -74,6 +84,7 @@ std::optional<Clone> clone_of(GitWords words, const std::string& folder) {
       if (word == "-b" || word == "--branch") reference = words[i];
     }
   }
+  if (!rest.empty()) rest[0] = ssh_address(rest[0]);
   if (rest.empty() || rest[0].find("://") == std::string::npos) return std::nullopt;
   std::string name = rest.size() > 1 ? rest[1] : rest[0].substr(rest[0].rfind('/') + 1);
   if (rest.size() == 1 && name.ends_with(".git")) name.resize(name.size() - 4);
@@ -82,6 +93,10 @@ std::optional<Clone> clone_of(GitWords words, const std::string& folder) {
 
 bool is_of_clone(const Clone& clone, const std::string& path) {
   return path == clone.path || path.starts_with(clone.path + '/');
+}
+
+bool is_by_ssh(const Clone& clone) {
+  return clone.url.starts_with("ssh://") || clone.url.starts_with("git+ssh://");
 }
 
 bool is_clone_of_folder(const Clone& clone, const fs::path& folder) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "base/utf8.hpp"
@@ -177,23 +179,47 @@ std::optional<ListText> piped(const std::optional<ListText>& before, const Shell
 
 }  // namespace
 
+std::optional<MadeList> MadeLists::made_by(std::string_view commands, const Place& place,
+                                           MadeLists& lists) {
+  std::vector<MadeList*> used;
+  const auto read = [&](const std::string& name) {
+    MadeList* made = lists.find(list_path(name, place.folder));
+    if (made != nullptr) used.push_back(made);
+    return text_of_list(made, name, place);
+  };
+  std::optional<ListText> text;
+  for (const ShellCommand& each : shell_commands(commands, place.known)) {
+    text = piped(text, each, read);
+    if (!text) return std::nullopt;
+  }
+  if (!text) return std::nullopt;
+  for (MadeList* one : used) one->used = true;
+  return MadeList{{}, text->source, text->text, std::string(commands), place.source};
+}
+
+std::optional<PipedList> MadeLists::pipe(std::string_view commands, const Place& place) {
+  constexpr std::size_t kMostLists = 100;
+  if (all_.size() > kMostLists) return std::nullopt;
+  std::optional<MadeList> made = made_by(commands, place, *this);
+  if (!made) return std::nullopt;
+  made->path = list_path(fmt::format("/dev/fd/{}", commands), "/");
+  made->used = true;
+  PipedList list{made->path, made->text, !made->source.empty()};
+  put(*std::move(made));
+  return list;
+}
+
 /// `grep -v x a.txt | sort > b.txt`
 bool MadeLists::writes(const ShellCommand& one, const Place& place) {
   const auto output = redirected_output(one.text, place.known);
   if (!output || !is_list(output->name, place)) return false;
-  const auto read = [&](const std::string& name) {
-    return text_of_list(find(list_path(name, place.folder)), name, place);
-  };
-  std::optional<ListText> text;
-  for (const ShellCommand& each : shell_commands(output->commands, place.known)) {
-    text = piped(text, each, read);
-    if (!text) return false;
-  }
+  std::optional<MadeList> text = made_by(output->commands, place, *this);
   if (!text) return false;
   const std::string path = list_path(output->name, place.folder);
   if (output->adds) {
     if (const auto before = text_of_list(find(path), output->name, place)) {
-      text = ListText{before->text + text->text, before->source};
+      text->text = before->text + text->text;
+      text->source = before->source;
     }
   }
   put({path, text->source, text->text, one.text, place.source});

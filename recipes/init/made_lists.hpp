@@ -1,11 +1,13 @@
 #pragma once
 // Lists that a build makes of others before something installs them: `grep -v torch a.txt > b.txt`,
 // `sed -i /torch/d a.txt`, `echo numpy >> a.txt`.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "recipes/init/converters.hpp"
+#include "recipes/init/listed_words.hpp"
 #include "recipes/init/shell_words.hpp"
 
 namespace mlenv {
@@ -35,12 +37,17 @@ class MadeLists {
   /// Follows a command that makes, moves or removes such a list. False: it does none of that, or
   /// what it leaves is not known.
   bool take(const ShellCommand& one, const Place& place);
+  /// What a pipe writes (`grep -v x a.txt | sort`), as a list that later commands read by the name
+  /// that it gets; nullopt: that is not known.
+  std::optional<PipedList> pipe(std::string_view commands, const Place& place);
   /// The list of that name, which is read now; null: a build makes none.
   const MadeList* read(std::string_view name, const std::string& folder);
   /// At the end: what nothing installs.
   void tell_unused(Conversion& to) const;
 
  private:
+  static std::optional<MadeList> made_by(std::string_view commands, const Place& place,
+                                         MadeLists& lists);
   MadeList* find(const std::string& path);
   bool writes(const ShellCommand& one, const Place& place);
   bool edits(const std::vector<std::string>& words, const ShellCommand& one, const Place& place);

@@ -17,6 +17,7 @@ constexpr std::string_view kWheelBrought =
 constexpr std::string_view kArchives =
     "not needed: packages come from the archives that this machine uses, or `sources` names";
 constexpr std::string_view kSettingsOfTools = "not needed: mlenv does without it";
+constexpr std::string_view kSshSetUp = "not needed: no step here reaches a server by ssh";
 constexpr std::string_view kOtherArchives = "archives can be named in `sources`, under `debian`";
 }  // namespace
 
@@ -37,9 +38,49 @@ std::string_view why_needless(const ShellCommand& one, const std::vector<std::st
   if (bare.front() == "ln" && says(one.text, "/bin/poetry")) return kSettingsOfTools;
   const bool packages = says(one.text, "/site-packages/") || says(one.text, "/dist-packages/");
   if (packages && is_among(kChanging, bare.front())) return kInPackages;
+  constexpr std::array<std::string_view, 5> kOfSsh = {"mkdir", "chmod", "touch", "echo", "printf"};
+  if (bare.front() == "ssh-keyscan" || bare.front() == "ssh-add" ||
+      (is_among(kOfSsh, bare.front()) && says(one.text, "/.ssh"))) {
+    return kSshSetUp;
+  }
   constexpr std::array<std::string_view, 3> kDownloaders = {"wget", "curl", "aria2c"};
   if (is_among(kDownloaders, bare.front()) && says(one.text, ".whl")) return kWheelBrought;
   return {};
+}
+
+std::string node_release(std::string_view text) {
+  for (const std::string_view begin : {"setup_", "node_"}) {
+    for (std::size_t at = text.find(begin); at != std::string_view::npos;
+         at = text.find(begin, at + 1)) {
+      const std::string_view rest = text.substr(at + begin.size());
+      const std::size_t end = rest.find_first_not_of("0123456789");
+      if (end != 0 && end != std::string_view::npos && end < 3 &&
+          rest.substr(end).starts_with(".x")) {
+        return std::string(rest.substr(0, end));
+      }
+      for (const std::string_view word : {"lts", "current"}) {
+        if (rest.starts_with(word) && rest.substr(word.size()).starts_with(".x")) {
+          return std::string(word);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+bool reads_program(const ShellCommand& one) {
+  const std::vector<std::string> words = program_words(one);
+  constexpr std::array<std::string_view, 6> kReading = {"sh",  "bash", "env",
+                                                        "tee", "gpg",  "apt-key"};
+  return !words.empty() && is_among(kReading, words.front());
+}
+
+bool brings_node(const ShellCommand& one) {
+  const std::vector<std::string> words = program_words(one);
+  constexpr std::array<std::string_view, 11> kPrograms = {
+      "curl", "wget", "echo", "printf", "gpg", "tee", "bash", "sh", "rm", "apt-key", "chmod"};
+  if (words.empty() || !is_among(kPrograms, words.front())) return false;
+  return says(one.text, "nodesource") || !node_release(one.text).empty();
 }
 
 bool is_of_nvidias_archive(const ShellCommand& one) {

@@ -8,6 +8,13 @@
 
 namespace mlenv {
 
+/// `curl …/setup_18.x | bash`, and the other ways in which Node.js's makers add their archive: the
+/// command that names it, and what reads a program from a pipe behind it.
+bool brings_node(const ShellCommand& one);
+bool reads_program(const ShellCommand& one);
+/// `18` of `setup_18.x` and `node_18.x`; empty: it names none.
+std::string node_release(std::string_view text);
+
 /// Why no image needs what a command does; empty: one may. `bare` are its program's words.
 std::string_view why_needless(const ShellCommand& one, const std::vector<std::string>& bare);
 

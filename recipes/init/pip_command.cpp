@@ -19,6 +19,8 @@ namespace {
 using PipSpan = std::span<const std::string>;
 
 constexpr std::string_view kPipDoes = "not needed: mlenv does that itself";
+constexpr std::string_view kOfOtherStage =
+    "not needed: what another stage builds is taken where that names it";
 
 constexpr std::array<std::string_view, 8> kNothingAtBegin = {"--disable-pip-version-check",
                                                              "--break-system-packages",
@@ -182,6 +184,7 @@ class PipCommand {
       case PipMeaning::extra_index:
         return to_.python_index(command_.place, value, false);
       case PipMeaning::links:
+        if (is_copied(value)) return leave_out(shown(option.name, value), kOfOtherStage);
         indexes_.links.push_back(value);
         return;
       case PipMeaning::extra:
@@ -208,6 +211,8 @@ class PipCommand {
   void package(const std::string& text) {
     const bool path = text.starts_with('.') || text.starts_with('/') ||
                       (says(text, "/") && text.find(':') == std::string::npos);
+    const bool wheels = text.ends_with(".whl") || text.ends_with('*');
+    if (wheels && is_copied(text)) return leave_out(text, kOfOtherStage);
     if (cloned(text) || (path && of_folder(text)) || wheel_file(text)) return;
     auto read = parse_requirement(text);
     auto* one = std::get_if<Requirement>(&read);
@@ -222,6 +227,15 @@ class PipCommand {
       open_.push_back(one->name);
     }
     if (one != nullptr && one->address.empty()) indexes_.packages.push_back(one->normalised_name());
+  }
+
+  /// `/wheels/*.whl`, which another stage built.
+  bool is_copied(std::string name) const {
+    if (name.starts_with("file://")) name.erase(0, 7);
+    if (name.find(':') != std::string::npos || name.find('/') == std::string::npos) return false;
+    const std::string where = in_image(name) + '/';
+    return std::any_of(command_.copied.begin(), command_.copied.end(),
+                       [&](const std::string& folder) { return where.starts_with(folder + '/'); });
   }
 
   std::string in_image(const std::string& name) const {
@@ -243,6 +257,13 @@ class PipCommand {
       if (where != path && where != path + '/' && !inside) continue;
       std::string below = where.substr(std::min(path.size() + 1, where.size()));
       while (below.ends_with('/') || below.ends_with('.')) below.pop_back();
+      if (is_by_ssh(clone) && is_clone_of_folder(clone, to_.folder())) {
+        const auto mine = name_from_recipe(to_, to_.folder() / below);
+        if (mine) {
+          to_.python_package(command_.place, (*mine == "." ? *mine : "./" + *mine) + extras);
+          return true;
+        }
+      }
       std::string text = clone.address() + (below.empty() ? "" : "#subdirectory=" + below);
       to_.python_package(command_.place, text + extras);
       return true;

@@ -5,6 +5,9 @@
 #include <span>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "recipes/init/converters.hpp"
 #include "recipes/init/docker_words.hpp"
 #include "recipes/init/run_prefix.hpp"
 #include "recipes/text.hpp"
@@ -109,6 +112,10 @@ std::string_view step_obstacle(const ShellCommand& command) {
   if (!sudo_user(command.words).empty()) {
     return "it runs as another user, and steps run as root: write it as a step of `run` if it may";
   }
+  if (const auto clone = clone_of(words, ""); clone && is_by_ssh(*clone)) {
+    return "only ssh reaches that repository, and steps have no key: clone it here, and name its "
+           "folder in `files`";
+  }
   for (const Manager& one : kManagers) {
     if (one.program == words.front()) return one.why;
   }
@@ -129,6 +136,51 @@ bool names_variable(std::string_view text, const std::string& name) {
     }
   }
   return false;
+}
+
+namespace {
+
+bool is_name_letter(char c) { return is_alphanumeric(c) || c == '_'; }
+
+/// `NAME=x`, `for NAME in`, `read -r NAME`
+bool gives_variable(std::string_view text, const std::string& name) {
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if (at > 0 && (is_name_letter(text[at - 1]) || text[at - 1] == '$' || text[at - 1] == '{')) {
+      continue;
+    }
+    if (end < text.size() && is_name_letter(text[end])) continue;
+    if (text.substr(end).starts_with('=')) return true;
+    const std::string_view line = text.substr(0, at);
+    const std::size_t begin = line.find_last_of(";\n&|(");
+    const std::string_view command =
+        trim(line.substr(begin == std::string_view::npos ? 0 : begin + 1));
+    for (const std::string_view word : {"for", "read", "local", "declare", "mapfile", "getopts"}) {
+      if (command.ends_with(word) || says(command, fmt::format("{} ", word))) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool needs_variable(std::string_view text, const std::string& name) {
+  bool needs = false;
+  for (std::size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$', at + 1)) {
+    if (at > 0 && text[at - 1] == '\\') continue;
+    std::string_view rest = text.substr(at + 1);
+    const bool braces = rest.starts_with('{');
+    if (braces) rest.remove_prefix(1);
+    if (!rest.starts_with(name)) continue;
+    rest.remove_prefix(name.size());
+    if (!rest.empty() && is_name_letter(rest.front())) continue;
+    if (rest.starts_with(':')) rest.remove_prefix(1);
+    const bool defaults =
+        braces && !rest.empty() && (rest[0] == '-' || rest[0] == '+' || rest[0] == '=');
+    needs = needs || !defaults;
+  }
+  return needs && !gives_variable(text, name);
 }
 
 bool only_shows(const ShellCommand& one) {

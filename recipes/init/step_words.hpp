@@ -22,6 +22,9 @@ std::string_view step_obstacle(const ShellCommand& command);
 
 /// Whether `$NAME` or `${NAME…` is in it.
 bool names_variable(std::string_view text, const std::string& name);
+/// Whether it counts on a value of that variable: `$NAME`, but not `${NAME:-x}`, nor where it gives
+/// the variable one itself.
+bool needs_variable(std::string_view text, const std::string& name);
 
 /// Whether it changes nothing that lasts: `cd`, `echo`, `export`.
 bool only_shows(const ShellCommand& one);

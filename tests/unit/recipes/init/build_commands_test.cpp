@@ -127,7 +127,7 @@ TEST_F(BuildCommandsTest, OptionsOfPipWithTheirValues) {
 }
 
 TEST_F(BuildCommandsTest, ListsInFilesAreRead) {
-  put("apt.txt", "git # for clones\nlibgl1\n");
+  put("apt.txt", "# for clones\ngit\nlibgl1\n");
   put("requirements.txt", "six\n# no\nidna\n");
   for (const char* command :
        {"xargs apt-get install -y <apt.txt", "xargs -a apt.txt apt-get install -y",
@@ -144,6 +144,95 @@ TEST_F(BuildCommandsTest, ListsInFilesAreRead) {
       (Strings{"six", "idna"}));
   EXPECT_TRUE(of_docker("FROM debian:12\nRUN xargs apt-get install < no.txt\n").system.empty());
   EXPECT_EQ(words_of_list("a b # c\n\n\td\r\n"), (Strings{"a", "b", "d"}));
+}
+
+TEST_F(BuildCommandsTest, ListsThatAPipeMakesAreWhatItLeaves) {
+  put("requirements.txt", "torch==2.3.1\nsix\nidna ; python_version > '3'\n");
+  put("apt.txt", "git\nless\n");
+  put("more.txt", "tqdm\n");
+  for (const char* command : {"grep -v torch requirements.txt | xargs pip install",
+                              "cat requirements.txt | grep -v torch | xargs -I{} pip install {}",
+                              "pip install $(sed '/^torch/d' requirements.txt)",
+                              "pip install -r <(grep -v torch requirements.txt)"}) {
+    const Draft draft = of_docker(std::string("FROM debian:12\nRUN ") + command + "\n");
+    EXPECT_EQ(draft.packages, (Strings{"six", "idna ; python_version > '3'"})) << command;
+    EXPECT_EQ(draft.framework, "") << command;
+    EXPECT_TRUE(draft.run.empty()) << command;
+    ASSERT_EQ(draft.notes.size(), 1U) << command;
+    EXPECT_EQ(draft.notes.front().why, "the list is read as this leaves it") << command;
+  }
+  EXPECT_EQ(
+      of_docker("FROM debian:12\nRUN grep -v git apt.txt | xargs apt-get install -y\n").system,
+      Strings{"less"});
+  EXPECT_EQ(of_docker("FROM debian:12\nRUN echo six idna | xargs pip install\n").packages,
+            (Strings{"six", "idna"}));
+  EXPECT_EQ(of_docker("FROM debian:12\nRUN cat more.txt apt.txt | xargs pip install\n").packages,
+            (Strings{"tqdm", "git", "less"}));
+  put("lab/requirements.txt", "numpy\nidna\n");
+  EXPECT_EQ(of_docker("FROM debian:12\nRUN sed -i /^idna/d requirements.txt && grep -v torch "
+                      "requirements.txt | xargs pip install\n")
+                .packages,
+            Strings{"six"})
+      << "as the command before leaves it";
+  EXPECT_EQ(of_docker("FROM debian:12\nCOPY lab /lab\nRUN cd /lab && grep -v numpy "
+                      "requirements.txt | xargs pip install\n")
+                .packages,
+            Strings{"idna"})
+      << "from the folder that cd leads to";
+  const Draft unknown =
+      of_docker("FROM debian:12\nRUN awk '{print $1}' more.txt | xargs pip install\n");
+  EXPECT_EQ(unknown.packages, Strings{"tqdm"});
+  ASSERT_EQ(unknown.notes.size(), 1U);
+  EXPECT_NE(unknown.notes.front().why.find("all of the list is taken"), std::string::npos);
+}
+
+TEST_F(BuildCommandsTest, NodeOfItsMakersIsDebians) {
+  for (const char* command :
+       {"curl -fsSL https://deb.host.example/setup_20.x | bash - && apt-get install -y nodejs rare",
+        "curl -sL https://host.example/setup_20.x | sudo -E bash - && apt install nodejs rare",
+        "curl -o s.sh https://host.example/setup_20.x && apt-get install -y nodejs rare",
+        "curl https://h.example/nodesource.gpg.key | gpg --dearmor -o /etc/apt/keyrings/n.gpg && "
+        "echo \"deb https://nodesource.example/node_20.x main\" | tee "
+        "/etc/apt/sources.list.d/nodesource.list && apt-get install -y nodejs rare"}) {
+    const Draft draft = of_docker(std::string("FROM debian:12\nRUN ") + command + "\n");
+    EXPECT_EQ(draft.system, (Strings{"nodejs", "rare"})) << command;
+    EXPECT_TRUE(draft.run.empty()) << command;
+    ASSERT_EQ(draft.notes.size(), 1U) << command;
+    EXPECT_NE(draft.notes.front().why.find("Node.js 20 is `nodejs`"), std::string::npos);
+    EXPECT_FALSE(tells(draft, "a pipe or a choice")) << command;
+  }
+}
+
+TEST_F(BuildCommandsTest, ACloneBySshOfTheProjectIsThisFolder) {
+  put(".git/config", "[remote \"origin\"]\n\turl = git@host.example:lab/tool.git\n");
+  put("pyproject.toml",
+      "[project]\nname = \"tool\"\nversion = \"1\"\ndependencies = [\"six\"]\n[build-system]\n"
+      "requires = [\"hatchling\"]\nbuild-backend = \"hatchling.build\"\n");
+  put("docker/Dockerfile",
+      "FROM debian:12\nRUN mkdir -p ~/.ssh && ssh-keyscan host.example >> ~/.ssh/known_hosts\n"
+      "RUN git clone git@host.example:lab/tool.git /opt/tool && cd /opt/tool && poetry install\n");
+  const auto converted = [&] {
+    return convert(folder_.path() / "docker/Dockerfile", folder_.path());
+  };
+  Draft draft = converted();
+  EXPECT_EQ(draft.packages, Strings{"tool @ ."});
+  EXPECT_EQ(draft.files, (std::vector<std::pair<std::string, std::string>>{{".", "/opt/tool"}}));
+  EXPECT_TRUE(draft.run.empty());
+  EXPECT_EQ(draft.notes.size(), 1U);
+  put("docker/Dockerfile",
+      "FROM debian:12\nWORKDIR /opt\nRUN git clone ssh://git@host.example/lab/tool\n"
+      "WORKDIR /opt/tool\nRUN pip install .\n");
+  draft = converted();
+  EXPECT_EQ(draft.packages, Strings{"tool @ ."});
+  EXPECT_TRUE(draft.run.empty());
+  put("docker/Dockerfile",
+      "FROM debian:12\nRUN git clone git@host.example:lab/other.git /opt/other\n"
+      "WORKDIR /opt/other\nRUN pip install .\nRUN make\n");
+  draft = converted();
+  EXPECT_EQ(draft.packages, Strings{"other @ git+ssh://git@host.example/lab/other.git"});
+  EXPECT_TRUE(draft.run.empty()) << "no step has a key";
+  EXPECT_TRUE(tells(draft, "git clone git@host.example:lab/other.git"));
+  EXPECT_TRUE(tells(draft, "make"));
 }
 
 TEST_F(BuildCommandsTest, GroupsAreStepsWithoutTheirInstalls) {

@@ -76,6 +76,21 @@ TEST_F(PublicFilesTest, ArgumentsKeepTheirValuesBehindACopiedStage) {
   EXPECT_EQ(draft.packages, Strings{"six==1.16.0"});
 }
 
+TEST_F(PublicFilesTest, AReleaseThatNoBaseIsMadeOfIsTold) {
+  for (const auto& [image, word] : std::vector<std::pair<std::string, std::string>>{
+           {"nvidia/cuda:11.1-devel-ubuntu18.04", "Ubuntu 18.04"},
+           {"nvidia/cuda:9.0-base-ubuntu16.04", "Ubuntu 16.04"},
+           {"nvidia/cuda:11.2-base-centos7", "CentOS 7"},
+           {"nvidia/cuda:12.2-base-ubi8", "ubi8"},
+           {"h.example/devcontainers/base:bionic", "bionic"},
+           {"h.example/devcontainers/base:ubuntu-18.04", "Ubuntu 18.04"}}) {
+    EXPECT_TRUE(tells(of_docker("FROM " + image + "\n"), word)) << image;
+  }
+  const Draft known = of_docker("FROM nvidia/cuda:11.8.0-base-ubuntu20.04\n");
+  EXPECT_EQ(known.base, "ubuntu:focal");
+  EXPECT_FALSE(tells(known, "no release that a base is made of"));
+}
+
 TEST_F(PublicFilesTest, APinStaysWhereALaterBoundAllowsIt) {
   Draft draft = of_docker(
       "FROM pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime\nRUN pip install 'torch>=2' six==1.15\n"

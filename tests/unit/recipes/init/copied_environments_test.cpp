@@ -1,0 +1,132 @@
+// Environments that a Dockerfile copies out of another stage, or another image.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "base/files.hpp"
+#include "recipes/init/convert.hpp"
+#include "recipes/init/host_choice.hpp"
+#include "recipes/recipe.hpp"
+#include "tests/support/strings.hpp"
+
+namespace mlenv {
+namespace {
+
+class CopiedEnvironmentsTest : public testing::Test {
+ protected:
+  void put(const std::string& name, std::string_view text) const {
+    make_folders((folder_.path() / name).parent_path());
+    write_file(folder_.path() / name, text, false);
+  }
+  Draft of(const std::string& name) const {
+    Draft draft = convert(folder_.path() / name, folder_.path());
+    Draft whole = draft;
+    if (whole.name.empty()) whole.name = "x";
+    choose_for_host(whole, {"debian:bookworm", ""});
+    const std::string text = render_draft(whole, "recipe.yaml");
+    EXPECT_NO_THROW(parse_recipe(text, "recipe.yaml")) << text;
+    return draft;
+  }
+  Draft of_docker(const std::string& text) const {
+    put("Dockerfile", text);
+    return of("Dockerfile");
+  }
+  static std::size_t told(const Draft& draft, std::string_view text) {
+    const auto says = [&](const LeftOut& one) {
+      return sentence(one).find(text) != std::string::npos;
+    };
+    return static_cast<std::size_t>(
+        std::count_if(draft.left_out.begin(), draft.left_out.end(), says) +
+        std::count_if(draft.notes.begin(), draft.notes.end(), says));
+  }
+  static Strings steps(const Draft& draft) {
+    Strings all;
+    for (const DraftStep& one : draft.run) all.push_back(one.command);
+    return all;
+  }
+
+  TemporaryFolder folder_{temporary_root()};
+};
+
+TEST_F(CopiedEnvironmentsTest, AnEnvironmentOfSomebodysImageIsToldInOneLine) {
+  const Draft draft = of_docker(
+      "FROM ghcr.io/lab/tools:1 AS env\nFROM python:3.11-slim\n"
+      "COPY --from=env /opt/venv /opt/venv\nCOPY --from=env /usr/local/lib/x /usr/local/lib/x\n");
+  EXPECT_EQ(told(draft, "what `ghcr.io/lab/tools:1` has there"), 1U);
+  EXPECT_EQ(draft.python, "3.11");
+  const Draft direct =
+      of_docker("FROM python:3.11-slim\nCOPY --from=ghcr.io/lab/tools:1 /opt/venv /opt/venv\n");
+  EXPECT_EQ(told(direct, "what `ghcr.io/lab/tools:1` has there"), 1U);
+  const Draft list = of_docker(
+      "FROM ghcr.io/lab/tools:1 AS env\nFROM python:3.11-slim\n"
+      "COPY --from=env [\"/opt/venv\", \"/opt/venv\"]\n");
+  EXPECT_EQ(told(list, "what `ghcr.io/lab/tools:1` has there"), 1U);
+  const Draft unknown = of_docker(
+      "ARG IMAGE\nFROM $IMAGE AS env\nFROM python:3.11-slim\nCOPY --from=env /opt/venv /v\n");
+  EXPECT_EQ(told(unknown, "a variable in the name of the image"), 1U);
+}
+
+TEST_F(CopiedEnvironmentsTest, WhatTheStageMakesItselfIsNotTheImages) {
+  const Draft made = of_docker(
+      "FROM ghcr.io/lab/tools:1 AS env\nRUN python -m venv /opt/venv && /opt/venv/bin/pip install "
+      "idna\nFROM python:3.11-slim\nCOPY --from=env /opt/venv /opt/venv\n");
+  EXPECT_EQ(made.packages, Strings{"idna"});
+  EXPECT_EQ(told(made, "ghcr.io/lab/tools:1"), 0U);
+  const Draft added = of_docker(
+      "FROM ghcr.io/lab/tools:1 AS env\nRUN pip install idna\nFROM python:3.11-slim\n"
+      "COPY --from=env /usr/local/lib/python3.11/site-packages "
+      "/usr/local/lib/python3.11/site-packages\n");
+  EXPECT_EQ(added.packages, Strings{"idna"});
+  EXPECT_EQ(told(added, "what `ghcr.io/lab/tools:1` has there"), 1U);
+}
+
+TEST_F(CopiedEnvironmentsTest, KnownImagesBringWhatTheyAreKnownFor) {
+  const Draft torch = of_docker(
+      "FROM pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime AS env\nFROM ubuntu:22.04\n"
+      "WORKDIR /srv\nCOPY --from=env /opt/conda /opt/conda\n");
+  EXPECT_EQ(torch.framework, "pytorch==2.4.0");
+  EXPECT_EQ(torch.base, "ubuntu:jammy");
+  EXPECT_EQ(torch.workdir, "/srv");
+  EXPECT_TRUE(torch.system.empty());
+  const Draft python = of_docker(
+      "FROM python:3.11-slim AS py\nFROM ubuntu:22.04\nCOPY --from=py /usr/local /usr/local\n");
+  EXPECT_EQ(python.python, "3.11");
+  EXPECT_EQ(python.base, "") << "Ubuntu's own Python is another";
+  const Draft nothing = of_docker(
+      "FROM debian:12 AS env\nFROM python:3.11-slim\nCOPY --from=env /opt/venv /opt/venv\n");
+  EXPECT_EQ(told(nothing, "`debian:12` has no packages of Python's there"), 1U);
+  const Draft uv = of_docker(
+      "FROM ghcr.io/astral-sh/uv:0.8 AS uv\nFROM python:3.11-slim\nCOPY --from=uv /uv /uvx "
+      "/bin/\n");
+  EXPECT_EQ(uv.left_out.size(), 1U);
+  EXPECT_EQ(told(uv, "not needed"), 1U);
+}
+
+TEST_F(CopiedEnvironmentsTest, PackagesComeThroughAThirdStage) {
+  put("requirements.txt", "idna==3.7\n");
+  const std::string build =
+      "FROM python:3.11 AS build\nCOPY requirements.txt .\nRUN pip wheel -w /out/w -r "
+      "requirements.txt\n";
+  for (const char* middle :
+       {"FROM debian:12 AS middle\nCOPY --from=build /out/w /wheels\n",
+        "FROM debian:12 AS middle\nWORKDIR /wheels\nCOPY --from=build /out/w .\n"}) {
+    const Draft draft = of_docker(build + middle +
+                                  "FROM python:3.11-slim\nCOPY --from=middle /wheels /wheels\n"
+                                  "CMD [\"python\", \"-m\", \"x\"]\n");
+    EXPECT_EQ(draft.packages, Strings{"idna==3.7"}) << middle;
+    EXPECT_EQ(told(draft, "a stage of its own"), 0U) << middle;
+  }
+  const Draft venv = of_docker(
+      "FROM python:3.11 AS build\nRUN python -m venv /made && /made/bin/pip install idna\n"
+      "FROM debian:12 AS middle\nCOPY --from=build /made /kept\n"
+      "FROM python:3.11-slim\nCOPY --from=middle /kept /kept\n");
+  EXPECT_EQ(venv.packages, Strings{"idna"});
+  const Draft other = of_docker(
+      "FROM python:3.11 AS build\nRUN python -m venv /made && /made/bin/pip install idna\n"
+      "FROM debian:12 AS middle\nCOPY --from=build /made /kept\nRUN touch /note\n"
+      "FROM python:3.11-slim\nCOPY --from=middle /note /note\n");
+  EXPECT_TRUE(other.packages.empty()) << "what is copied on is not in the image";
+}
+
+}  // namespace
+}  // namespace mlenv
