@@ -64,6 +64,31 @@ TEST_F(ConvertSourcesTest, SetupFilesWithoutRunningThem) {
   EXPECT_EQ(of("setup.cfg").left_out.size(), 1U);
 }
 
+TEST_F(ConvertSourcesTest, SetupFilesThatReadAllFilesOfAFolder) {
+  put("requirements/base.txt", "six\n");
+  put("requirements/dev.txt", "black\n");
+  put("requirements/README.md", "");
+  put("setup.py",
+      "import os\nextras = {}\nfor name in os.listdir('requirements'):\n"
+      "    extras[name[:-4]] = read(name)\n"
+      "setup(install_requires=extras.pop('base'), extras_require=extras)\n");
+  Draft draft = of("setup.py");
+  EXPECT_EQ(draft.packages, Strings{"six"});
+  EXPECT_EQ(told(draft), Strings{"dev"});
+  ASSERT_EQ(draft.notes.size(), 1U);
+  EXPECT_NE(draft.notes.front().why.find("`requirements/base.txt`"), std::string::npos);
+  put("setup.py",
+      "reqs = []\nfor path in glob('requirements/*.txt'):\n    reqs += open(path)\n"
+      "setup(install_requires=reqs)\n");
+  draft = of("setup.py");
+  EXPECT_EQ(draft.packages, (Strings{"six", "black"}));
+  EXPECT_EQ(told(draft), Strings{});
+  put("setup.py", "setup(install_requires=[x for p in glob('none/*.txt') for x in open(p)])\n");
+  draft = of("setup.py");
+  ASSERT_EQ(told(draft), Strings{"install_requires"});
+  EXPECT_NE(draft.left_out.front().why.find("`none/*.txt`"), std::string::npos);
+}
+
 TEST_F(ConvertSourcesTest, PipfileAndPixi) {
   put("Pipfile",
       "[packages]\nsix = \"*\"\ntool = {git = \"https://h.example/t.git\", ref = \"v1\"}\n"
