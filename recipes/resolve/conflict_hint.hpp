@@ -15,9 +15,10 @@ namespace mlenv {
 /// recipe says; empty: none.
 using NewestRelease = std::function<std::string(const std::string& name)>;
 
-/// Pythons of bases for which a package that the recipe asks for (normalised name) has a wheel,
-/// `3.8`, `3.9`, in the releases that the recipe allows; empty: none, or the image's is among them.
-using OtherPythons = std::function<std::vector<std::string>(const std::string& name)>;
+/// Pythons of bases for which a package has a wheel, `3.8`, `3.9`, in the releases that the recipe
+/// allows, or, where it does not ask for the package itself, that `requirement` does; empty: none,
+/// or the image's is among them.
+using OtherPythons = std::function<std::vector<std::string>(const std::string& requirement)>;
 
 /// Puts headline, facts and hint into the recipe's terms where uv's account tells enough. `python`
 /// is the image's, in full. Asks for the newest release where the recipe's own is none of the

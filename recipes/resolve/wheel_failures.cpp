@@ -49,7 +49,7 @@ Conflict WheelFailures::explained(Conflict conflict) const {
   explain_conflict(
       conflict, search_.recipe(), request.python,
       [&](const std::string& name) { return newest_release(name); },
-      [&](const std::string& name) { return other_pythons(name, {}); });
+      [&](const std::string& requirement) { return other_pythons(requirement); });
   for (std::string& fact : steering_facts(search_.recipe().steering, conflict)) {
     conflict.facts.push_back(std::move(fact));
   }
@@ -126,9 +126,9 @@ std::vector<std::string> WheelFailures::older_pythons(const SourceRelease& sourc
 }
 
 /// Pythons of bases for which the release that would be chosen has a wheel, where it has none for
-/// the image's: of what the recipe itself asks of the package, else of that version.
-std::vector<std::string> WheelFailures::other_pythons(const std::string& name,
-                                                      const std::string& version) const {
+/// the image's: of what the recipe itself asks of the package, else of that requirement.
+std::vector<std::string> WheelFailures::other_pythons(const std::string& requirement) const {
+  const std::string name = package_of_requirement(requirement);
   UvQuestion question;
   const auto is_of_package = [&](const std::string& text) {
     return package_of_requirement(text) == name;
@@ -138,10 +138,8 @@ std::vector<std::string> WheelFailures::other_pythons(const std::string& name,
                std::back_inserter(question.requirements), is_of_package);
   std::copy_if(all.constraints.begin(), all.constraints.end(),
                std::back_inserter(question.constraints), is_of_package);
-  if (question.requirements.empty() && !version.empty()) {
-    question.requirements.push_back(fmt::format("{}=={}", name, version));
-  }
-  if (question.requirements.empty() || search_.is_from_source(name)) return {};
+  if (question.requirements.empty()) question.requirements.push_back(requirement);
+  if (search_.is_from_source(name)) return {};
   question.no_dependencies = true;
   question.prerelease = all.prerelease;
   const WheelRequest& request = search_.request();
@@ -202,7 +200,8 @@ Conflict WheelFailures::no_wheel(const NeedsBuild& package, const UvAnswer& whee
         fmt::format("to take older releases, add `{}` to `packages`", join(pins, "`, `"));
     return conflict;
   }
-  const std::vector<std::string> minors = other_pythons(package.name, package.version);
+  const std::vector<std::string> minors =
+      other_pythons(fmt::format("{}=={}", package.name, package.version));
   if (minors.empty()) {
     conflict.hint = fmt::format("leave out `{}` and what needs it", package.name);
   } else {

@@ -29,7 +29,7 @@ class WheelFailures {
   std::string newest_release(const std::string& name) const;
   std::vector<std::string> absent_names(const std::string& first) const;
   std::vector<std::string> older_pythons(const SourceRelease& source) const;
-  std::vector<std::string> other_pythons(const std::string& name, const std::string& version) const;
+  std::vector<std::string> other_pythons(const std::string& requirement) const;
   std::vector<std::string> requested_pins(const PylockPackages& packages) const;
   bool fits(const std::vector<std::string>& pins) const;
 

@@ -56,6 +56,16 @@ TEST(ConflictHint, ARangeWithoutAWheelNamesPythonsAndABase) {
   EXPECT_EQ(conflict.hint,
             "write `base: debian:bullseye` (Python 3.9) or `base: ubuntu:focal` (Python 3.8), or "
             "choose another release of `tensorflow`");
+  // Asked for by another package.
+  conflict =
+      explained_as("packages: [models]\n",
+                   "  cause: Because tensorflow==2.5.3 has no wheels with a matching Python "
+                   "ABI tag (e.g., `cp311`) and models==2.5 depends on tensorflow>=2.5,<2.6, "
+                   "we can conclude that models==2.5 cannot be used.\n",
+                   {"3.9"});
+  EXPECT_EQ(conflict.headline,
+            "`models` asks for `tensorflow>=2.5,<2.6`, which has no wheel for Python 3.11");
+  EXPECT_TRUE(conflict.hint.ends_with("or choose another release of `models`")) << conflict.hint;
   // Something else speaks against those that have one.
   conflict = explained_as("packages: [\"tensorflow>=2.5,<2.6\"]\n", said, {});
   EXPECT_EQ(conflict.headline, "no set of wheels satisfies the recipe");
