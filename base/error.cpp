@@ -21,6 +21,17 @@ Error& Error::hint(std::string action) & {
   return *this;
 }
 
+Error& Error::remedy(Remedy change) & {
+  if (remedy_.empty()) remedy_ = std::move(change);
+  return *this;
+}
+
+Error Error::with_hint(std::string action) const {
+  Error other = *this;
+  other.hint_ = std::move(action);
+  return other;
+}
+
 void Error::while_doing(std::string intent) {
   frames_.insert(frames_.begin(), std::move(intent));
   join();

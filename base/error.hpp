@@ -2,6 +2,7 @@
 // The one exception type. A normal "no" (incompatible, absent, different) is a return value, not an
 // Error. Frames run from the outermost intent to the root cause; cli/main.cpp alone prints them.
 #include <exception>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,10 @@ namespace mlenv {
 /// internal 70 (a bug in mlenv).
 enum class Kind { failed, usage, no, internal };
 
+/// What a hint would have a file of the person's say, for a program that follows hints: items to
+/// add, by the file's keys: `system`, `build.requires.numpy`.
+using Remedy = std::map<std::string, std::vector<std::string>>;
+
 class Error : public std::exception {
  public:
   /// `code` is stable, kebab-case, documented in docs/errors.md and printed by `--json`.
@@ -26,6 +31,8 @@ class Error : public std::exception {
   /// Outermost intent first, root cause last; never empty.
   const std::vector<std::string>& frames() const { return frames_; }
   const std::string& hint() const { return hint_; }
+  /// Empty: none that leaves no choice.
+  const Remedy& remedy() const { return remedy_; }
 
   /// Appends a deeper cause.
   Error& because(std::string cause) &;
@@ -33,6 +40,11 @@ class Error : public std::exception {
   /// One action that works. The first hint given (the one nearest the cause) stays.
   Error& hint(std::string action) &;
   Error&& hint(std::string action) && { return std::move(hint(std::move(action))); }
+  /// The first one given stays, too, and whatever hint it gets.
+  Error& remedy(Remedy change) &;
+  Error&& remedy(Remedy change) && { return std::move(remedy(std::move(change))); }
+  /// The same with this hint in the place of its own; empty: with none.
+  Error with_hint(std::string action) const;
   /// Puts an intent in front: what was being done when this happened.
   void while_doing(std::string intent);
 
@@ -42,6 +54,7 @@ class Error : public std::exception {
   std::string code_;
   std::vector<std::string> frames_;
   std::string hint_;
+  Remedy remedy_;
   std::string text_;
 };
 

@@ -368,12 +368,7 @@ std::string any(const FailedBuild& build) {
 
 std::string build_hint(const FailedBuild& build) { return hints::any(build); }
 
-BuildRemedy remedy_in_hint(std::string_view hint) {
-  // Of a release older than the image's Python (recipes/resolve/wheels.cpp).
-  constexpr std::string_view kAllTheSame = "to build it all the same: ";
-  if (const std::size_t at = hint.find(kAllTheSame); at != std::string_view::npos) {
-    hint.remove_prefix(at + kAllTheSame.size());
-  }
+Remedy remedy_of_build_hint(std::string_view hint) {
   for (const std::string_view choice : {"network: true", "as in", " or "}) {
     if (hint.find(choice) != std::string_view::npos) return {};
   }
@@ -391,18 +386,14 @@ BuildRemedy remedy_in_hint(std::string_view hint) {
     }
     if (!one.empty()) items.emplace_back(one);
   }
-  BuildRemedy remedy;
   const std::string_view key = line.substr(0, begin);
   constexpr std::string_view kRequires = "build: {requires: {";
-  if (key == "system: ") {
-    remedy.system = std::move(items);
-  } else if (key == "build: {constraints: ") {
-    remedy.constraints = std::move(items);
-  } else if (key.starts_with(kRequires) && key.ends_with(": ")) {
-    remedy.package = key.substr(kRequires.size(), key.size() - kRequires.size() - 2);
-    remedy.requirements = std::move(items);
-  }
-  return remedy;
+  if (items.empty()) return {};
+  if (key == "system: ") return {{"system", std::move(items)}};
+  if (key == "build: {constraints: ") return {{"build.constraints", std::move(items)}};
+  if (!key.starts_with(kRequires) || !key.ends_with(": ")) return {};
+  const std::string_view package = key.substr(kRequires.size(), key.size() - kRequires.size() - 2);
+  return {{fmt::format("build.requires.{}", package), std::move(items)}};
 }
 
 }  // namespace mlenv

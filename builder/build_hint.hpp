@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
+
 namespace mlenv {
 
 struct FailedBuild {
@@ -20,19 +22,11 @@ struct FailedBuild {
   bool network = false;              ///< whether it had one
 };
 
-/// What a hint would have a recipe say.
-struct BuildRemedy {
-  std::vector<std::string> system{};
-  std::vector<std::string> constraints{};  ///< of all builds
-  std::string package{};                   ///< whose build needs `requirements`
-  std::vector<std::string> requirements{};
-  bool empty() const { return system.empty() && constraints.empty() && requirements.empty(); }
-};
-/// The line of a hint of `build_hint`'s that can be followed without a choice: not one of several,
-/// an example, or the network.
-BuildRemedy remedy_in_hint(std::string_view hint);
-
 /// One hint, of the cause that is named most exactly; where none is known, what helps often.
 std::string build_hint(const FailedBuild& build);
+/// Of a hint of `build_hint`'s alone: its line for the recipe, where that can be followed without a
+/// choice: not one of several, an example, or the network. Keys are `system`, `build.constraints`
+/// and `build.requires.NAME`, of which one is there.
+Remedy remedy_of_build_hint(std::string_view hint);
 
 }  // namespace mlenv

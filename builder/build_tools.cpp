@@ -1,6 +1,5 @@
 #include "builder/build_tools.hpp"
 
-#include <algorithm>
 #include <memory>
 
 #include "base/error.hpp"
@@ -18,12 +17,6 @@ Recipe recipe_of_tools(const Recipe& recipe) {
   wanted.steering.indexes = recipe.steering.indexes;
   wanted.index_folders = recipe.index_folders;
   return wanted;
-}
-
-const LockedWheel* find_wheel(const std::vector<LockedWheel>& wheels, const std::string& name) {
-  const auto found = std::find_if(wheels.begin(), wheels.end(),
-                                  [&](const LockedWheel& one) { return one.name == name; });
-  return found == wheels.end() ? nullptr : &*found;
 }
 
 Matched matched_with(const std::vector<LockedWheel>& tools, const std::string& package,

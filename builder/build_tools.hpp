@@ -13,9 +13,6 @@ namespace mlenv {
 /// What a build's tools are chosen by: the recipe's indexes, and none of its packages yet.
 Recipe recipe_of_tools(const Recipe& recipe);
 
-/// nullptr: there is none of that name.
-const LockedWheel* find_wheel(const std::vector<LockedWheel>& wheels, const std::string& name);
-
 /// Of a wheel that these tools built.
 Matched matched_with(const std::vector<LockedWheel>& tools, const std::string& package,
                      const Recipe& recipe, const std::vector<LockedWheel>& image);

@@ -224,7 +224,9 @@ Error BuildWorkshop::failed_saying(std::string_view said) const {
   if (const auto* found = std::get_if<std::optional<LockedCuda>>(&cuda); found && *found) {
     build.cuda = (*found)->release;
   }
-  return failed(shown_output(said, kShownOutput)).hint(build_hint(build));
+  std::string hint = build_hint(build);
+  Remedy remedy = remedy_of_build_hint(hint);
+  return failed(shown_output(said, kShownOutput)).hint(std::move(hint)).remedy(std::move(remedy));
 }
 
 /// What a package's code leaves is read on this machine: a link of it would be followed here.

@@ -19,8 +19,7 @@ bool builds_alike(const Lock& before, const Lock& now) {
 }
 
 const LockedWheel& wheel_of(const LockedSource& source, const Lock& lock) {
-  return *std::find_if(lock.wheels.begin(), lock.wheels.end(),
-                       [&](const LockedWheel& wheel) { return wheel.name == source.name; });
+  return *find_wheel(lock.wheels, source.name);
 }
 
 std::vector<LockedWheel> tools_of(const LockedSource& source, const Lock& lock) {

@@ -12,12 +12,17 @@ namespace {
 
 /// Two builds of one thing, as `opencv-python` and `opencv-python-headless`: of those that others
 /// ask for, the one with the shorter name mostly holds less.
-std::string clash_hint(const LockedWheel& a, const LockedWheel& b) {
-  if (a.requested && b.requested) return "leave one of the two packages out of the recipe";
+Error with_way_out(Error error, const LockedWheel& a, const LockedWheel& b) {
+  if (a.requested && b.requested) {
+    return std::move(error).hint("leave one of the two packages out of the recipe");
+  }
   const bool first = b.requested || (!a.requested && a.name.size() <= b.name.size());
-  return fmt::format(
-      "leave one of the two packages out: `exclude: [{}]` does it where others ask for it, too",
-      first ? a.name : b.name);
+  const std::string& name = first ? a.name : b.name;
+  return std::move(error)
+      .hint(fmt::format(
+          "leave one of the two packages out: `exclude: [{}]` does it where others ask for it, too",
+          name))
+      .remedy({{"exclude", {name}}});
 }
 
 struct PlacedFile {
@@ -77,9 +82,10 @@ void check_folders(const Seen& seen, const std::vector<WheelFile>& wheels) {
       if (above.file == below.file) {
         throw bad_wheel(above, fmt::format("`/{}` would be a file and a folder", folder));
       }
-      throw failure("wheels-clash", "two wheels put a file and a folder at `/{}`", folder)
-          .because(fmt::format("`{}` and `{}`", above.file, below.file))
-          .hint(clash_hint(above, below));
+      throw with_way_out(
+          failure("wheels-clash", "two wheels put a file and a folder at `/{}`", folder)
+              .because(fmt::format("`{}` and `{}`", above.file, below.file)),
+          above, below);
     }
   }
 }
@@ -119,10 +125,12 @@ void check_wheels_agree(const std::vector<WheelFile>& wheels, std::string_view p
                        file.member ? file.member->size_bytes : file.text.size()};
       const auto [first, is_new] = seen.emplace(file.path, here);
       if (is_new || (first->second.crc == here.crc && first->second.size == here.size)) continue;
-      throw failure("wheels-clash", "two wheels put different files at `/{}`", file.path)
-          .because(fmt::format("`{}` and `{}`", wheels[first->second.wheel].wheel.file,
-                               wheels[i].wheel.file))
-          .hint(clash_hint(wheels[first->second.wheel].wheel, wheels[i].wheel));
+      const LockedWheel& other = wheels[first->second.wheel].wheel;
+      const LockedWheel& own = wheels[i].wheel;
+      throw with_way_out(
+          failure("wheels-clash", "two wheels put different files at `/{}`", file.path)
+              .because(fmt::format("`{}` and `{}`", other.file, own.file)),
+          other, own);
     }
   }
   check_folders(seen, wheels);

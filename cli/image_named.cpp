@@ -61,10 +61,9 @@ void refuse_bad_reference(Ui& ui, std::string_view name) {
   try {
     (void)Reference::parse(name);
   } catch (const Error& error) {
-    Error better{error.kind(), error.code(), error.frames().front()};
-    for (std::size_t i = 1; i < error.frames().size(); ++i) better.because(error.frames()[i]);
-    if (const std::string near = near_name(ui, name); !near.empty()) better.hint(near);
-    throw std::move(better).hint(error.hint().empty() ? kWhatIsThere : error.hint());
+    const std::string near = near_name(ui, name);
+    if (near.empty() && !error.hint().empty()) throw;
+    throw error.with_hint(near.empty() ? kWhatIsThere : near);
   }
 }
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <set>
 
-#include "builder/build_hint.hpp"
 #include "builder/imports/project_trial.hpp"
 #include "cli/answer_file.hpp"
 #include "cli/edited_recipe.hpp"
@@ -60,15 +59,6 @@ Recipe with_added(Ui& ui, Recipe recipe, PackageList list, const std::set<std::s
     if (!change.none()) ui.say(edit_sentence(change, key_of(list)));
   }
   return std::move(edit.recipe);
-}
-
-/// The package that a hint would have the recipe exclude; empty: none.
-std::string excluded_in(std::string_view hint) {
-  constexpr std::string_view kKey = "`exclude: [";
-  const std::size_t key = hint.find(kKey);
-  if (key == std::string_view::npos) return {};
-  const std::string_view names = hint.substr(key + kKey.size());
-  return std::string(names.substr(0, names.find(']')));
 }
 
 /// The rounds of one trial, and what they found so far.
@@ -168,8 +158,10 @@ class Trial {
   /// Whether the recipe excludes one of two packages now that bring the same files.
   bool leaves_out_clashing(const Error& error) {
     if (error.code() != "wheels-clash") return false;
-    const std::string name = excluded_in(error.hint());
-    if (name.empty() || !bounds_.excluded.insert(name).second) return false;
+    const auto remedy = error.remedy().find("exclude");
+    if (remedy == error.remedy().end()) return false;
+    const std::string& name = remedy->second.front();
+    if (!bounds_.excluded.insert(name).second) return false;
     const Recipe before = read_recipe(path_);
     std::optional<Recipe> bounded = with_bounds(before, bounds_);
     if (!bounded) return false;
@@ -213,15 +205,20 @@ class Trial {
   /// Whether a build that failed said what it lacks, and the recipe did not have that before.
   bool follows_hint(const Error& error, Recipe& recipe) {
     if (error.code() != "build-failed" || ++failed_builds_ > kMostFailedBuilds) return false;
-    const BuildRemedy remedy = remedy_in_hint(error.hint());
-    if (remedy.empty()) return false;
+    if (error.remedy().empty()) return false;
     const auto& frames = error.frames();
     ui_.say(fmt::format("{}: {}", frames.at(frames.size() > 2 ? 1 : 0), error.hint()));
-    Recipe more =
-        with_added(ui_, recipe, PackageList::system, {remedy.system.begin(), remedy.system.end()});
-    for (const std::string& one : remedy.constraints) add_build_constraint(one);
-    for (const std::string& one : remedy.requirements)
-      bounds_.build_needs[remedy.package].insert(one);
+    Recipe more = recipe;
+    constexpr std::string_view kRequires = "build.requires.";
+    for (const auto& [key, items] : error.remedy()) {
+      if (key == "system") {
+        more = with_added(ui_, std::move(more), PackageList::system, {items.begin(), items.end()});
+      } else if (key == "build.constraints") {
+        for (const std::string& one : items) add_build_constraint(one);
+      } else if (key.starts_with(kRequires)) {
+        bounds_.build_needs[key.substr(kRequires.size())].insert(items.begin(), items.end());
+      }
+    }
     if (auto bounded = with_bounds(more, bounds_)) more = *std::move(bounded);
     const bool changed = more.source != recipe.source;
     recipe = std::move(more);

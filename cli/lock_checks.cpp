@@ -10,10 +10,8 @@ namespace mlenv::cli {
 namespace {
 
 bool holds_wheel(const LockSet& locks, std::string_view name) {
-  return std::any_of(locks.locks.begin(), locks.locks.end(), [&](const Lock& lock) {
-    return std::any_of(lock.wheels.begin(), lock.wheels.end(),
-                       [&](const LockedWheel& wheel) { return wheel.name == name; });
-  });
+  return std::any_of(locks.locks.begin(), locks.locks.end(),
+                     [&](const Lock& lock) { return find_wheel(lock.wheels, name) != nullptr; });
 }
 
 bool holds_deb(const LockSet& locks, std::string_view name) {

@@ -104,12 +104,9 @@ void require_store_folder(const fs::path& folder) {
 
 /// The same with what frees room in a store.
 Error of_full_store(const Error& error) {
-  Error explained{error.kind(), error.code(), error.frames().front()};
-  for (std::size_t i = 1; i < error.frames().size(); ++i) explained.because(error.frames()[i]);
-  explained.hint(
+  return error.with_hint(
       "`mlenv gc` frees what nobody needs in the store; then run the same command again: what is "
       "finished is kept");
-  return explained;
 }
 
 }  // namespace

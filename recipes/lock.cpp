@@ -45,6 +45,12 @@ std::vector<LockedData> data_of(const Recipe& recipe) {
 
 }  // namespace
 
+const LockedWheel* find_wheel(const std::vector<LockedWheel>& wheels, std::string_view name) {
+  const auto found = std::find_if(wheels.begin(), wheels.end(),
+                                  [&](const LockedWheel& one) { return one.name == name; });
+  return found == wheels.end() ? nullptr : &*found;
+}
+
 const LockedSource* Lock::source_of(const LockedWheel& wheel) const {
   const auto found = std::find_if(sources.begin(), sources.end(), [&](const LockedSource& source) {
     return source.name == wheel.name;

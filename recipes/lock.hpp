@@ -25,6 +25,9 @@ struct LockedWheel {
   friend bool operator==(const LockedWheel&, const LockedWheel&) = default;
 };
 
+/// By its normalised name; nullptr: there is none.
+const LockedWheel* find_wheel(const std::vector<LockedWheel>& wheels, std::string_view name);
+
 /// What one of the lock's wheels was built from, and with what: a source release of an index, or
 /// what the recipe names by its address (package_address.hpp).
 struct LockedSource {

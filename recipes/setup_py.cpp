@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "recipes/python_listings.hpp"
 #include "recipes/python_tokens.hpp"
 #include "recipes/python_values.hpp"
 #include "recipes/text.hpp"
@@ -25,6 +26,7 @@ class SetupReader {
       }
     }
     facts_.conditional = values_.conditional();
+    listings();
     return std::move(facts_);
   }
 
@@ -74,7 +76,10 @@ class SetupReader {
   void argument(const PythonToken& key, PythonTokens value) {
     if (key.text == "name") facts_.name = single(value);
     if (key.text == "python_requires") facts_.python = single(value);
-    if (key.text == "extras_require") extras(value);
+    if (key.text == "extras_require") {
+      extras_value_ = value;
+      extras(value);
+    }
     if (key.text == "ext_modules") {
       for (const PythonToken& token : value) facts_.ext_modules.push_back(token.text);
     }
@@ -90,6 +95,7 @@ class SetupReader {
   /// What is plain of `a + b`, and where the rest comes from.
   void install_requires(const PythonToken& key, PythonTokens value) {
     facts_.line = key.line;
+    install_value_ = value;
     facts_.requires_.reset();
     if (value.empty()) facts_.computed = true;
     requirements_of(value, key.line, 0);
@@ -208,14 +214,69 @@ class SetupReader {
 
   void add_file(const std::string& name) {
     std::vector<std::string>& all = facts_.files;
-    if (!name.ends_with(".txt") || std::find(all.begin(), all.end(), name) != all.end()) return;
+    if (!name.ends_with(".txt") || says(name, "*") ||
+        std::find(all.begin(), all.end(), name) != all.end())
+      return;
     all.push_back(name);
+  }
+
+  /// Files that are read without being named, as far as the code says for what.
+  void listings() {
+    for (const PythonListing& one : python_listings(tokens_, values_)) {
+      if (gets(one, "install_requires", install_value_)) {
+        facts_.listed.push_back({one.pattern, key_in(install_value_, one, 0), one.first_line});
+      }
+      if (gets(one, "extras_require", extras_value_)) {
+        facts_.listed_extras.push_back({one.pattern, {}, one.first_line});
+      }
+      std::erase_if(facts_.conditional, [&](const auto& told) {
+        return told.second >= one.first_line && told.second <= one.last_line;
+      });
+    }
+  }
+
+  /// Whether what a listing reads comes to the argument of that name.
+  bool gets(const PythonListing& listing, const std::string& argument, PythonTokens value) {
+    if (listing.fed.contains(argument)) return true;
+    std::set<std::string> names;
+    add_names(value, names, 0);
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& one) { return listing.fed.contains(one); });
+  }
+
+  void add_names(PythonTokens value, std::set<std::string>& names, int depth) {
+    constexpr int kDeepest = 4;
+    for (const PythonToken& token : value) {
+      if (token.kind != TokenKind::name || !values_.step()) continue;
+      if (!names.insert(token.text).second || depth == kDeepest) continue;
+      add_names(values_.mentioned(token.text), names, depth + 1);
+    }
+  }
+
+  /// `base` of `extras["base"]`, `extras.pop("base")` and `read("base")`.
+  std::string key_in(PythonTokens value, const PythonListing& listing, int depth) {
+    constexpr int kDeepest = 4;
+    for (std::size_t i = 0; i < value.size() && values_.step(); ++i) {
+      if (value[i].kind == TokenKind::text && i > 1) {
+        const std::string& before = value[i - 2].text;
+        const bool call = before == "pop" || before == "get" || listing.fed.contains(before);
+        if (is_sign(value[i - 1], '[') || (call && is_sign(value[i - 1], '('))) {
+          return value[i].text;
+        }
+      }
+      if (value[i].kind != TokenKind::name || depth == kDeepest) continue;
+      std::string found = key_in(values_.mentioned(value[i].text), listing, depth + 1);
+      if (!found.empty()) return found;
+    }
+    return {};
   }
 
   static constexpr std::size_t kMostSearched = 200;
   std::vector<PythonToken> tokens_;
   PythonValues values_;
   std::set<std::string> heeded_;
+  PythonTokens install_value_;      ///< of `install_requires`
+  PythonTokens extras_value_;       ///< of `extras_require`
   std::set<std::string> searched_;  ///< for files that they are read from
   SetupFacts facts_;
 };

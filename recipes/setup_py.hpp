@@ -24,6 +24,14 @@ struct SetupFacts {
   /// Where `install_requires` is there and computed: the files that its expression names, as
   /// `requirements.txt` of `open("requirements.txt")`.
   std::vector<std::string> files;
+  /// Files that the code lists: a folder, and a name with `*`.
+  struct Listed {
+    std::string pattern;  ///< `requirements/*.txt`
+    std::string only;     ///< `base`: the file of that name, whatever its ending; empty: all
+    int line = 0;
+  };
+  std::vector<Listed> listed;         ///< that `install_requires` is read from
+  std::vector<Listed> listed_extras;  ///< whose names are those of extras
   bool computed = false;  ///< `install_requires` is there, and not all of it is a plain list
   /// What statements under a condition add to it: texts, and where.
   std::vector<std::pair<std::string, int>> conditional;

@@ -107,6 +107,7 @@ void CondaPackages::package(const SourcePlace& place, const std::string& whole,
       if (known.brought_along && all) break;
       return debian(place, text, spec, known.name);
     case CondaKind::needless:
+      if (spec.name == "pip" && (spec.version.empty() || all)) return;  // for its own list
       return to_.leave_out_with_others(place, spec.name, kDoneOtherwise);
     case CondaKind::windows:
       return to_.leave_out_with_others(place, spec.name, kOfWindowsAlone);

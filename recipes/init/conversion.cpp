@@ -14,6 +14,7 @@
 #include "recipes/init/conda_names.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/init/named_requirement.hpp"
+#include "recipes/init/project_install.hpp"
 #include "recipes/init/step_words.hpp"
 #include "recipes/marker.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -159,17 +160,34 @@ void Conversion::check_count(std::size_t count, std::string_view what, std::size
       .hint("a recipe is to be read by people: convert what is needed of it");
 }
 
+/// With the source's own words for paths, where they stand as whole words.
+std::string Conversion::as_written(std::string_view text) const {
+  constexpr std::string_view kAround = " \t\n'\"=;&|()`";
+  std::string shown;
+  while (!text.empty() && !written_as_.empty()) {
+    const std::size_t begin = std::min(text.find_first_not_of(kAround), text.size());
+    shown += text.substr(0, begin);
+    text.remove_prefix(begin);
+    const std::size_t end = std::min(text.find_first_of(kAround), text.size());
+    const std::string word(text.substr(0, end));
+    const auto found = written_as_.find(word);
+    shown += found == written_as_.end() ? word : found->second;
+    text.remove_prefix(end);
+  }
+  return shown.append(text);
+}
+
 void Conversion::leave_out(const SourcePlace& place, std::string_view text, std::string_view why) {
   // Nobody has to do anything about these.
   if (why.starts_with("not needed")) return leave_out_with_others(place, text, why);
   if (!told_.insert(fmt::format("{}:{}:{}:{}", place.file, place.line, text, why)).second) return;
   check_count(draft.left_out.size() + 1, "lines that a recipe cannot say");
-  draft.left_out.push_back({place, shown_text(text), shown_sentence(why)});
+  draft.left_out.push_back({place, shown_text(as_written(text)), shown_sentence(why)});
 }
 
 void Conversion::leave_out_with_others(const SourcePlace& place, std::string_view text,
                                        std::string_view why) {
-  const std::string shown = shown_text(text);
+  const std::string shown = shown_text(as_written(text));
   for (LeftOut& one : together_) {
     if (one.why != why || one.place.file != place.file) continue;
     if (!told_.insert(fmt::format("{}:{}:{}", place.file, shown, why)).second) return;
@@ -183,7 +201,7 @@ void Conversion::leave_out_with_others(const SourcePlace& place, std::string_vie
 
 void Conversion::note(const SourcePlace& place, std::string_view text, std::string_view why) {
   check_count(draft.notes.size() + 1, "lines to look at");
-  draft.notes.push_back({place, shown_text(text), shown_sentence(why)});
+  draft.notes.push_back({place, shown_text(as_written(text)), shown_sentence(why)});
 }
 
 void Conversion::package_item(const Requirement& requirement) {
@@ -381,6 +399,29 @@ void Conversion::finish_local_builds() {
   }
 }
 
+/// What is told as if the project were not installed, though a later line installs it.
+void Conversion::finish_projects() {
+  std::set<std::string> installed;  // folders, from the recipe's
+  for (const std::string& text : draft.packages) {
+    const std::size_t at = text.rfind("@ ");
+    if (at == std::string::npos) continue;
+    std::string_view folder = std::string_view(text).substr(at + 2);
+    folder = folder.substr(0, folder.find(" ;"));
+    if (folder.starts_with("./")) folder.remove_prefix(2);
+    installed.emplace(folder);
+  }
+  for (const auto& [file, why] : of_projects_) {
+    const fs::path parent = fs::path(file).parent_path();
+    const auto folder = name_from_recipe(*this, parent.empty() ? "." : parent);
+    if (!folder || !installed.contains(*folder)) continue;
+    const auto is_false = [&named = file, shown = shown_sentence(why)](const LeftOut& one) {
+      return one.place.file == named && shown_sentence(one.why) == shown;
+    };
+    std::erase_if(together_, is_false);
+    std::erase_if(draft.left_out, is_false);
+  }
+}
+
 void Conversion::finish() {
   if (draft.python.empty() && draft.base.empty() && of_wheels_.size() == 1) {
     const auto& [python, place] = *of_wheels_.begin();
@@ -392,6 +433,7 @@ void Conversion::finish() {
   finish_headers();
   finish_indexes();
   finish_local_builds();
+  finish_projects();
   std::move(together_.begin(), together_.end(), std::back_inserter(draft.left_out));
   together_.clear();
   finish_cuda();

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/files.hpp"
@@ -28,8 +29,19 @@ class Conversion {
   void leave_out(const SourcePlace& place, std::string_view text, std::string_view why);
   /// All of one reason are told in one line, with the place of the first.
   void leave_out_with_others(const SourcePlace& place, std::string_view text, std::string_view why);
+  /// The source names that path by another one, by which it is told.
+  void set_written_as(const std::string& path, const std::string& written) {
+    written_as_[path] = written;
+  }
+  /// What is left out of that project's file for this reason is told only where, at the end, no
+  /// package of the draft is the project in the file's folder.
+  void only_without_project(const SourcePlace& place, std::string_view why) {
+    of_projects_.emplace(place.file, why);
+  }
   /// It is carried over, in a way that a person is to look at.
   void note(const SourcePlace& place, std::string_view text, std::string_view why);
+  /// Whether its lines are among those that the draft is made of.
+  bool has_read(const fs::path& requirements) const;
   /// Whether a file lies in the recipe's folder, or in that of the file that the person named.
   bool holds(const fs::path& real) const;
   /// Throws `source-invalid` where the file that is converted is a link to what lies elsewhere.
@@ -88,6 +100,10 @@ class Conversion {
                      bool is_page);
   /// `--find-links` of a file: a page for those of its packages that come from there.
   void page_of_files(const SourcePlace& place, std::string_view url);
+  /// The same of a folder with files of releases: for the packages that it has some of. One that
+  /// `index` cannot name, since it lies outside of the recipe's folder, is told. `written`: from
+  /// the folder of `file`.
+  void folder_of_files(const SourcePlace& place, const fs::path& file, const std::string& written);
   /// `pip install` of packages and files, and where that command looks for them.
   struct CommandIndexes {
     std::string index{};                  ///< in the place of the default one; empty: that one
@@ -111,12 +127,14 @@ class Conversion {
   };
 
  private:
+  std::string as_written(std::string_view text) const;
   bool usable_index(const SourcePlace& place, std::string_view url);
   bool says_builds(const SourcePlace& place, std::string_view url);
   void default_index(const SourcePlace& place, std::string_view url);
   void index_of(const std::string& package, std::string_view url, bool find_links);
   void finish_indexes();
   void finish_pages();
+  void finish_file_folders();
   void finish_extra_indexes();
   void finish_cuda();
   void finish_python();
@@ -144,6 +162,7 @@ class Conversion {
   void finish_compiler();
   bool builds_cuda_code() const;
   void finish_local_builds();
+  void finish_projects();
 
   struct Index {
     SourcePlace place;
@@ -156,7 +175,15 @@ class Conversion {
     CommandIndexes command;
   };
   std::vector<Index> extra_indexes_;
-  std::vector<Index> pages_;          ///< of files
+  std::vector<Index> pages_;  ///< of files
+  /// A folder of files, and what it has releases of.
+  struct FileFolder {
+    SourcePlace place;
+    std::string written;
+    std::string name;  ///< from the recipe's folder
+    std::set<std::string> packages;
+  };
+  std::vector<FileFolder> file_folders_;
   std::vector<Index> torch_indexes_;  ///< of builds, in place of a file's default one
   std::vector<PlacedCommand> commands_;
   std::optional<SourcePlace> beside_for_cpu_;  ///< an index of such builds
@@ -182,7 +209,10 @@ class Conversion {
   bool later_pins_win_ = false;
   bool has_headers_ = false;
   std::vector<LeftOut> together_;  ///< texts of the same `why` are joined
-  std::set<std::string> told_;     ///< what is left out, each once
+  /// Files of projects, and why what they say counts only with the project itself.
+  std::set<std::pair<std::string, std::string>> of_projects_;
+  std::set<std::string> told_;                     ///< what is left out, each once
+  std::map<std::string, std::string> written_as_;  ///< by paths
   struct LocalBuild {
     SourcePlace place;
     std::string text;

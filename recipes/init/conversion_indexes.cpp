@@ -10,9 +10,12 @@
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/host_choice.hpp"
+#include "recipes/init/project_install.hpp"
+#include "recipes/project_name.hpp"
 #include "recipes/requirement_name.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
+#include "recipes/wheel_name.hpp"
 
 namespace mlenv {
 namespace {
@@ -183,6 +186,43 @@ void Conversion::finish_pages() {
   }
 }
 
+void Conversion::folder_of_files(const SourcePlace& place, const fs::path& file,
+                                 const std::string& written) {
+  const fs::path folder = file.parent_path() / written;
+  const auto name = name_from_recipe(*this, folder);
+  std::error_code unknown;
+  if (!name || *name == "." || !fs::is_directory(folder, unknown)) {
+    return leave_out(place, "find-links: " + written,
+                     name && *name != "." ? "there is no such folder here"
+                                          : "`find-links` names a folder in the recipe's own");
+  }
+  FileFolder found{place, written, "./" + *name, {}};
+  std::size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(folder, unknown)) {
+    check_count(++files, "files of `find-links`");
+    const auto release = parse_release_file(entry.path().filename().string());
+    if (release) found.packages.insert(normalise_wheel_name(release->name));
+  }
+  file_folders_.push_back(std::move(found));
+  check_count(file_folders_.size(), "folders of files");
+}
+
+void Conversion::finish_file_folders() {
+  for (const FileFolder& folder : file_folders_) {
+    bool some = false;
+    for (const std::string& text : draft.packages) {
+      const std::string package = name_of_requirement(text);
+      if (!folder.packages.contains(package)) continue;
+      index_of(package, folder.name, true);
+      some = true;
+    }
+    if (some) continue;
+    leave_out(folder.place, "find-links: " + folder.written,
+              "no file in it is of a package that is asked for by its name: `index: {PACKAGE: "
+              "{find-links: FOLDER}}` names it for one");
+  }
+}
+
 void Conversion::default_index(const SourcePlace& place, std::string_view url) {
   if (draft.indexes.empty()) {
     draft.indexes.emplace_back(url);
@@ -255,6 +295,7 @@ void Conversion::finish_extra_indexes() {
 
 void Conversion::finish_indexes() {
   finish_pages();
+  finish_file_folders();
   for (const Index& index : torch_indexes_) {
     for (const std::string_view package : kTorchPackages) {
       if (has_package(package)) index_of(std::string(package), index.url, false);

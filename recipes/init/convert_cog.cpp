@@ -22,8 +22,12 @@ class Cog {
       const std::string& name = image->text;
       to_.draft.name = image_name_from(name.substr(name.rfind('/') + 1));
     }
-    if (const YamlNode* build = YamlSource::find(root, "build")) read(*build);
-    if (const YamlNode* variables = YamlSource::find(root, "environment")) {
+    const YamlNode* build = YamlSource::find(root, "build");
+    if (build != nullptr) read(*build, "build.");
+    const YamlNode* variables = YamlSource::find(root, "environment");
+    if (variables != nullptr && variables->kind == YamlNode::Kind::map) {
+      read(*variables, "environment.");  // the name of `build` in Cog's first releases
+    } else if (variables != nullptr) {
       for (const YamlNode* one : yaml_.texts(*variables, "environment")) {
         const std::size_t equal = one->text.find('=');
         to_.env(yaml_.place(*one), one->text.substr(0, equal),
@@ -34,7 +38,7 @@ class Cog {
   }
 
  private:
-  void read(const YamlNode& build) {
+  void read(const YamlNode& build, std::string_view prefix) {
     if (const YamlNode* python = YamlSource::find(build, "python_version")) {
       to_.python_version(yaml_.place(*python), python->text);
     }
@@ -44,7 +48,8 @@ class Cog {
         const std::string_view name =
             std::string_view(one->text).substr(0, one->text.find_first_of("=<>!~ "));
         if (name == "pip") {
-          yaml_.leave_out(*one, one->text, "not needed: mlenv does that itself");
+          if (name != one->text)
+            yaml_.leave_out(*one, one->text, "not needed: mlenv does that itself");
           continue;
         }
         package(*one);
@@ -55,12 +60,33 @@ class Cog {
         to_.system_package(yaml_.place(*one), one->text);
       }
     }
-    if (const YamlNode* list = YamlSource::find(build, "run")) commands(*list);
+    indexes(build);
+    // `pre_install` is the old name of `run`: Cog runs its commands behind those of `run`, whatever
+    // it is called.
+    for (const char* key : {"run", "pre_install"}) {
+      if (const YamlNode* list = YamlSource::find(build, key)) commands(*list);
+    }
+    memory_.lists.tell_unused(to_);
     cuda(build);
-    yaml_.leave_out_others(build,
-                           {"python_version", "python_requirements", "python_packages",
-                            "system_packages", "run", "cuda", "gpu"},
-                           "build.");
+    yaml_.leave_out_others(
+        build,
+        {"python_version", "python_requirements", "python_packages", "system_packages", "run",
+         "pre_install", "python_extra_index_urls", "python_find_links", "cuda", "gpu"},
+        prefix);
+  }
+
+  /// Keys that Cog had before `python_packages` took pip's options.
+  void indexes(const YamlNode& build) {
+    if (const YamlNode* list = YamlSource::find(build, "python_extra_index_urls")) {
+      for (const YamlNode* one : yaml_.texts(*list, "python_extra_index_urls")) {
+        to_.python_index(yaml_.place(*one), one->text, false);
+      }
+    }
+    if (const YamlNode* list = YamlSource::find(build, "python_find_links")) {
+      for (const YamlNode* one : yaml_.texts(*list, "python_find_links")) {
+        to_.page_of_files(yaml_.place(*one), one->text);
+      }
+    }
   }
 
   /// `torch==1.12.1 --extra-index-url=https://…`: a line of pip's.
@@ -98,6 +124,7 @@ class Cog {
 
   void commands(const YamlNode& list) {
     to_.set_later_wins();
+    if (list.kind == YamlNode::Kind::scalar && !trim(list.text).empty()) return command(list);
     for (const YamlNode& item : list.items) {
       const YamlNode* text = &item;
       if (item.kind == YamlNode::Kind::map) {
@@ -110,7 +137,6 @@ class Cog {
         yaml_.leave_out(item, YamlSource::shown(item), "it names no command");
       }
     }
-    memory_.lists.tell_unused(to_);
   }
 
   void command(const YamlNode& node) {

@@ -1,5 +1,6 @@
 // Conda environments (conda's documentation, "Managing environments").
 #include <algorithm>
+#include <array>
 
 #include "recipes/init/conda_packages.hpp"
 #include "recipes/init/yaml_source.hpp"
@@ -38,8 +39,7 @@ class Conda {
       }
     }
     if (const YamlNode* channels = YamlSource::find(root, "channels")) {
-      yaml_.leave_out(*channels, "channels: " + YamlSource::shown(*channels),
-                      "packages are Python's (from its index) and Debian's here");
+      for (const YamlNode* one : yaml_.texts(*channels, "channels")) channel(*one);
     }
     // `prefix` is where the environment was on the machine that exported it.
     // `platforms` and `category` are for conda-lock.
@@ -48,6 +48,25 @@ class Conda {
   }
 
  private:
+  /// Each package is told for which there is nothing here; whence conda has it says no more, but
+  /// where it is a server or a folder of somebody's own, or one release of a channel.
+  void channel(const YamlNode& one) {
+    std::string_view name = one.text;
+    while (name.ends_with('/')) name.remove_suffix(1);
+    if (name.ends_with("/noarch") || name.ends_with("/linux-64"))
+      name = name.substr(0, name.rfind('/'));
+    constexpr std::array<std::string_view, 13> kEverybodys = {
+        "main",     "free",    "r",        "pro",    "msys2",    "defaults", "conda-forge",
+        "anaconda", "pytorch", "bioconda", "nvidia", "rapidsai", "pyg"};
+    const bool path = name.find("://") != std::string_view::npos || name.starts_with('/') ||
+                      name.starts_with('.') || name.starts_with('~');
+    const bool own = path && !is_among(kEverybodys, name.substr(name.rfind('/') + 1));
+    if (!own && name.find("/label/") == std::string_view::npos) return;
+    to_.leave_out_with_others(yaml_.place(one), one.text,
+                              "channels of conda's that are not everybody's: packages are Python's "
+                              "(from its index) and Debian's here, by the same names");
+  }
+
   /// MLflow's `python_env.yaml` ("MLflow Projects", "Project environments"): `python`, and lists of
   /// pip's.
   static bool is_of_mlflow(const YamlNode& root) {

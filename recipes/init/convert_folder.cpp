@@ -178,27 +178,96 @@ void convert_space(const ConversionSource& readme, Conversion& to) {
 
 namespace {
 
-std::optional<fs::path> known_source(const fs::path& folder) {
-  for (const char* below : {"", ".binder", "binder"}) {
-    if (leads_out(folder / below, folder)) continue;
-    for (const std::string_view name : kSources) {
-      fs::path path = folder / below / name;
-      if (is_file_in(folder / below, name) && tells_of_packages(path)) return path;
+std::optional<fs::path> known_source_in(const fs::path& folder) {
+  for (const std::string_view name : kSources) {
+    fs::path path = folder / name;
+    if (is_file_in(folder, name) && tells_of_packages(path)) return path;
+  }
+  return std::nullopt;
+}
+
+/// What Binder reads of a project (repo2docker's documentation, "Configuration Files"), beside a
+/// Dockerfile.
+constexpr std::array<std::string_view, 15> kOfBinder = {
+    "environment.yml", "environment.yaml", "requirements.txt", "Pipfile",   "Pipfile.lock",
+    "setup.py",        "setup.cfg",        "apt.txt",          "postBuild", "runtime.txt",
+    "start",           "install.R",        "Project.toml",     "REQUIRE",   "default.nix"};
+
+std::vector<std::string_view> files_of_binder(const fs::path& folder) {
+  std::vector<std::string_view> found;
+  for (const std::string_view name : kOfBinder) {
+    if (is_file_in(folder, name)) found.push_back(name);
+  }
+  return found;
+}
+
+/// `.binder` or `binder`, where Binder's files are in it.
+std::vector<fs::path> binder_folders(const fs::path& folder) {
+  std::vector<fs::path> found;
+  for (const char* below : {".binder", "binder"}) {
+    const fs::path path = folder / below;
+    const bool some = !files_of_binder(path).empty() || is_file_in(path, "Dockerfile");
+    if (some && !leads_out(path, folder)) found.push_back(path);
+  }
+  return found;
+}
+
+/// Of Binder, where nothing names packages of Python.
+std::optional<fs::path> binder_source(const fs::path& folder) {
+  for (const fs::path& below : binder_folders(folder)) {
+    for (const char* name : {"apt.txt", "postBuild"}) {
+      if (is_file_in(below, name)) return below / name;
     }
   }
   return std::nullopt;
 }
 
-/// Of Binder, where nothing names packages of Python.
-std::optional<fs::path> binder_source(const fs::path& folder) {
-  for (const char* below : {".binder", "binder"}) {
-    for (const char* name : {"apt.txt", "postBuild"}) {
-      if (is_file_in(folder / below, name) && !leads_out(folder / below, folder)) {
-        return folder / below / name;
-      }
-    }
+/// With such a folder Binder reads none of its files outside of it. What it does not read anyway,
+/// and a Dockerfile, says how the project itself is built, and goes first.
+std::optional<fs::path> known_source(const fs::path& folder) {
+  const std::optional<fs::path> outside = known_source_in(folder);
+  if (outside && !is_among(kOfBinder, outside->filename().string())) return outside;
+  for (const fs::path& below : binder_folders(folder)) {
+    if (auto found = known_source_in(below)) return found;
   }
-  return std::nullopt;
+  return binder_source(folder) ? std::nullopt : outside;
+}
+
+/// Where a project's folder and one of Binder's in it both describe an environment: what of the
+/// other one does not count.
+void tell_passed_over(const fs::path& source, Conversion& to) {
+  const fs::path below = source.parent_path();
+  const bool binder = is_binder(below);
+  const fs::path folder = binder ? below.parent_path() : below;
+  const auto is_itself = [](const std::string& one) { return one.ends_with("@ ."); };
+  const bool itself = std::any_of(to.draft.packages.begin(), to.draft.packages.end(), is_itself);
+  const auto tell = [&](const fs::path& in, const std::optional<fs::path>& instead,
+                        std::string_view why) {
+    std::vector<std::string> passed;
+    for (const std::string_view name : files_of_binder(in)) {
+      if ((itself && name.starts_with("setup.")) || to.has_read(in / name)) continue;
+      passed.emplace_back(name);
+    }
+    if (passed.empty()) return;
+    const std::string first = (in / passed.front()).lexically_normal().string();
+    std::string all(why);
+    if (instead) {
+      all += fmt::format("; `mlenv init --from {}` converts that",
+                         instead->lexically_normal().string());
+    }
+    to.leave_out({first, 0}, join(passed, ", "), all);
+  };
+  if (binder) {
+    const std::string name = below.filename().string();
+    tell(folder, known_source_in(folder),
+         fmt::format("with a folder `{}` Binder reads it alone, and no file outside of it", name));
+  }
+  for (const fs::path& other : binder_folders(folder)) {
+    if (other == below) continue;
+    tell(other, other,
+         fmt::format("Binder's environment, which is not that of `{}`",
+                     source.lexically_relative(folder).string()));
+  }
 }
 
 bool has_name_of_a_source(const std::string& name) {
@@ -250,7 +319,7 @@ std::optional<fs::path> richest_source(const fs::path& folder) {
 void convert_beside(const fs::path& source, Conversion& to) {
   const fs::path folder = source.parent_path();
   const std::string name = source.filename().string();
-  if (name == "Dockerfile" || name == "Containerfile") return;
+  if (name == "Dockerfile" || name == "Containerfile") return tell_passed_over(source, to);
   for (const char* list : {"packages.txt", "apt.txt"}) {
     if (is_file_in(folder, list)) debian_packages(folder / list, to);
   }
@@ -268,6 +337,7 @@ void convert_beside(const fs::path& source, Conversion& to) {
   space_beside(folder, to);
   binder_beside(folder, to);
   project_beside(source, to);
+  tell_passed_over(source, to);
 }
 
 }  // namespace mlenv

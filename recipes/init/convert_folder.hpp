@@ -16,12 +16,14 @@ bool is_docker_space(const std::string& text);
 /// What a Space's requirements.txt lists, beside its README.md.
 void convert_space(const ConversionSource& readme, Conversion& to);
 
-/// Of a folder, its `.binder` or `binder`, or its `.devcontainer`; nullopt: none describes one.
+/// Of a folder, its `.binder` or `binder`, or its `.devcontainer`; nullopt: none describes one. A
+/// folder of Binder's goes before what Binder would read without it.
 std::optional<fs::path> richest_source(const fs::path& folder);
 
 /// What stands beside that file and belongs to it: Debian's packages in `packages.txt` (Spaces) and
 /// `apt.txt` (Binder), Python's version in `runtime.txt` and `.python-version`, what a Space's
-/// README.md says, Binder's `postBuild`.
+/// README.md says, Binder's `postBuild`. An environment that the project or its folder of Binder's
+/// describes beside that one is told.
 void convert_beside(const fs::path& source, Conversion& to);
 
 /// A virtual environment, or one of conda's.

@@ -121,17 +121,24 @@ class Notebook {
       }
       return;
     }
-    commands(cell, from_root(without_expressions(cell, with_values(std::string(line)))));
+    commands(cell, without_expressions(cell, with_values(std::string(line))));
   }
 
-  /// Where services start notebooks: what lies there is named from the root.
-  static std::string from_root(std::string text) {
+  /// Where services start notebooks: what lies there is named from the root, and told as written.
+  std::string from_root(std::string text) {
     for (const std::string_view root : {"/content/", "/kaggle/working/"}) {
       for (std::size_t at = text.find(root); at != std::string::npos;
            at = text.find(root, at + 1)) {
         const bool begins =
-            at == 0 || is_blank(text[at - 1]) || says("'\"=", text.substr(at - 1, 1));
-        if (begins) text.erase(at, root.size() - 1);
+            at == 0 || is_blank(text[at - 1]) || says("'\"=\n", text.substr(at - 1, 1));
+        if (!begins) continue;
+        const std::size_t end = std::min(text.find_first_of(" \t\n'\";&|()", at), text.size());
+        const std::string written = text.substr(at, end - at);
+        text.erase(at, root.size() - 1);
+        const std::string path = written.substr(root.size() - 1);
+        to_.set_written_as(path, written);
+        to_.check_count(of_root_.size(), "paths");
+        of_root_.insert(path);
       }
     }
     return text;
@@ -156,12 +163,14 @@ class Notebook {
     const fs::path folder = source_.path.parent_path();
     const FindFile find = [&](std::string_view name) -> std::optional<fs::path> {
       std::error_code unknown;
-      fs::path path = folder / name;
+      const bool of_root = of_root_.contains(std::string(name));
+      fs::path path = folder / name.substr(of_root ? 1 : 0);
       if (fs::is_regular_file(path, unknown)) return path;
       return std::nullopt;
     };
-    BuildCommands commands{
-        {source_.shown, cell}, std::move(text), known_, {}, folder_of_commands(), {}, {}};
+    const SourcePlace place{source_.shown, cell};
+    BuildCommands commands{place, from_root(std::move(text)), known_, {}, folder_of_commands(), {},
+                           {}};
     commands.obstacle = kOfCells;
     memory_.text = source_.text;
     commands.memory = &memory_;
@@ -310,6 +319,7 @@ class Notebook {
   std::set<std::string> known_distributions_;  ///< of modules
   DockerVariables known_;                      ///< texts that cells give names
   std::string folder_;                         ///< that a cell entered
+  std::set<std::string> of_root_;              ///< paths of from_root
   CommandsMemory memory_;
 };
 

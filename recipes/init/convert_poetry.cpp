@@ -31,7 +31,7 @@ class PoetryTable {
     if (all != nullptr) dependencies(*all);
     if (const TomlValue* groups = poetry.table("group")) read_groups(*groups);
     left("dev-dependencies", poetry, "for development: add with `mlenv add` what the image needs");
-    left("scripts", poetry, "programs of the project, which itself is not installed");
+    left("scripts", poetry, kProgramsOfProject);
     if (const TomlValue* sources = poetry.find("source")) read_sources(*sources);
   }
 

@@ -11,6 +11,10 @@
 
 namespace mlenv {
 
+/// Told where the project itself is no package (Conversion::only_without_project).
+inline constexpr std::string_view kProgramsOfProject =
+    "programs of the project, which itself is not installed";
+
 /// Whether an extra or group is among those that are asked for, by normalised names.
 bool is_chosen(const std::vector<std::string>& chosen, std::string_view name);
 

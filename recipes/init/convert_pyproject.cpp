@@ -17,6 +17,10 @@
 namespace mlenv {
 namespace {
 
+constexpr std::string_view kNotInstalled =
+    "the project itself is not installed: copy it with `files`, or run it from its folder";
+constexpr std::string_view kKnownWhenBuilt = "they are known only when the project is built";
+
 class PyprojectConverter {
  public:
   PyprojectConverter(const ConversionSource& source, const ProjectChoice& choice, Conversion& to)
@@ -43,9 +47,10 @@ class PyprojectConverter {
     taken_groups();
     if (uv != nullptr) convert_uv_settings(source_, *uv, to_);
     if (const TomlValue* build = root_.table("build-system")) {
-      leave_out(
-          *build, "build-system",
-          "the project itself is not installed: copy it with `files`, or run it from its folder");
+      leave_out(*build, "build-system", kNotInstalled);
+    }
+    for (const std::string_view why : {kNotInstalled, kKnownWhenBuilt, kProgramsOfProject}) {
+      to_.only_without_project({source_.shown, 0}, why);
     }
   }
 
@@ -80,7 +85,7 @@ class PyprojectConverter {
     if (const TomlValue* list = project.find("dependencies")) packages(*list, "dependencies");
     extras(project);
     for (const std::string key : {"scripts", "gui-scripts", "entry-points"}) {
-      groups(project, key, "programs of the project, which itself is not installed");
+      groups(project, key, kProgramsOfProject);
     }
     const TomlValue* dynamic = project.find("dynamic");
     if (dynamic == nullptr) return;
@@ -161,7 +166,7 @@ class PyprojectConverter {
         return convert_setup(read_source(folder / name, to_), to_);
       }
     }
-    leave_out(item, "dynamic: dependencies", "they are known only when the project is built");
+    leave_out(item, "dynamic: dependencies", kKnownWhenBuilt);
   }
 
   /// Flit's old table; setup.py where the file has settings alone.

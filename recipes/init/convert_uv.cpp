@@ -88,6 +88,10 @@ class UvTable {
       return left(value, key,
                   "`exclude-newer` of the recipe is a day, as in `2024-06-30`, or a moment in UTC");
     }
+    if (key == "find-links") {
+      for (const TomlValue& one : value.items) pages(one);
+      return;
+    }
     if (key == "dependency-metadata") return metadata(value);
     if (key == "config-settings") return config_settings({}, value);
     if (key == "config-settings-package") return config_settings_of_packages(value);
@@ -115,6 +119,11 @@ class UvTable {
       if (url.empty() || one.is_set("explicit") || sources_.contains(one.text_of("name"))) continue;
       to_.python_index(place(one), url, one.is_set("default"));
     }
+  }
+
+  void pages(const TomlValue& one) {
+    if (says(one.text, "://")) return to_.page_of_files(place(one), one.text);
+    to_.folder_of_files(place(one), source_.path, one.text);
   }
 
   /// `{name, version, requires-dist, …}` of a package each.

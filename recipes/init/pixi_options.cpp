@@ -66,11 +66,13 @@ class PixiOptions {
 
   void links(const TomlValue& list) {
     for (const TomlValue& one : list.items) {
-      const std::string where =
-          one.text_of("url").empty() ? one.text_of("path") : one.text_of("url");
-      to_.leave_out(place(one), "pypi-options.find-links: " + where,
-                    "a page of files: `index: {PACKAGE: {find-links: URL}}` names it for the "
-                    "packages that come from there");
+      const std::string url = one.kind == TomlKind::text ? one.text : one.text_of("url");
+      const std::string path = one.text_of("path");
+      if (!url.empty()) {
+        to_.page_of_files(place(one), url);
+      } else if (!path.empty()) {
+        to_.folder_of_files(place(one), source_.path, path);
+      }
     }
   }
 

@@ -32,11 +32,9 @@ constexpr std::string_view kOwnProject =
     "copy its code with `files`";
 constexpr std::string_view kNamed =
     "it counts where the file itself is named, `requirements: [FILE]`";
-constexpr std::array<RefusedOption, 8> kRefusedOptions = {
+constexpr std::array<RefusedOption, 6> kRefusedOptions = {
     {{"-c", kNamed},
      {"--constraint", kNamed},
-     {"-f", kNamed},
-     {"--find-links", kNamed},
      {"--prefer-binary", "the recipe says it with `prefer-binary`"},
      {"--require-hashes", kNamed},
      {"--trusted-host",
@@ -141,8 +139,9 @@ class RequirementsFile {
     if (name == "-i" || name == "--index-url") return to_.python_index(place, value, true);
     if (name == "--extra-index-url") return to_.python_index(place, value, false);
     if (name == "-e" || name == "--editable") return editable(place, text, value);
-    if ((name == "-f" || name == "--find-links") && says(value, "://")) {
-      return to_.page_of_files(place, value);
+    if (name == "-f" || name == "--find-links") {
+      if (says(value, "://")) return to_.page_of_files(place, value);
+      return to_.folder_of_files(place, path_, value);
     }
     if (choice(name, value)) return;
     for (const RefusedOption& one : kRefusedOptions) {
@@ -230,6 +229,11 @@ std::optional<std::string> Conversion::name_for_requirements(const fs::path& rea
 /// file that a cloned repository names.
 bool Conversion::holds(const fs::path& real) const {
   return !leads_out(real, folder_) || !leads_out(real, folder_of_named_);
+}
+
+bool Conversion::has_read(const fs::path& requirements) const {
+  std::error_code unknown;
+  return read_.contains(fs::weakly_canonical(requirements, unknown));
 }
 
 void Conversion::requirement_line(const SourcePlace& place, const std::string& text,

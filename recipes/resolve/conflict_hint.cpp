@@ -121,6 +121,55 @@ bool explain_abi(Conflict& conflict, const Subject& subject) {
   return true;
 }
 
+/// What another package asks of one that the recipe does not ask for itself.
+struct Demand {
+  std::string by;
+  std::string requirement;
+};
+std::optional<Demand> demand_for(const std::string& told, const std::string& name) {
+  static const std::regex said(
+      "([A-Za-z0-9._-]+)(?:[<>=!~][^ ]*)? depends? on ([A-Za-z0-9._-]+)([<>=!~][^ ]*)?");
+  for (std::sregex_iterator one(told.begin(), told.end(), said), end; one != end; ++one) {
+    if (normalise_wheel_name((*one)[2].str()) != name) continue;
+    std::string range = (*one)[3].str();
+    while (range.ends_with(',') || range.ends_with('.')) range.pop_back();
+    const auto read = parse_requirement(name + range);
+    if (std::holds_alternative<Requirement>(read)) return Demand{(*one)[1].str(), name + range};
+  }
+  return std::nullopt;
+}
+
+/// Of a range, too: none of its releases has a wheel for the image's Python, whatever else is
+/// asked.
+bool explain_range(Conflict& conflict, const Subject& subject, const OtherPythons& others) {
+  static const std::regex said(
+      "([A-Za-z0-9._-]+)(?:[<>=!~][^ ]*)? ha(?:s|ve) no wheels with a matching Python ABI tag");
+  std::set<std::string> seen;
+  const std::string told = conflict.told;
+  const std::string own = version_prefix(subject.python, 2);
+  for (std::sregex_iterator one(told.begin(), told.end(), said), end; one != end; ++one) {
+    const std::string name = normalise_wheel_name((*one)[1].str());
+    if (!seen.insert(name).second) continue;
+    const bool named = subject.named.contains(name);
+    const std::optional<Demand> demand = named ? Demand{{}, name} : demand_for(told, name);
+    const std::vector<std::string> minors =
+        demand ? others(demand->requirement) : std::vector<std::string>();
+    if (minors.empty()) continue;
+    conflict.headline =
+        named ? fmt::format("no release of `{}` that the recipe allows has a wheel for Python {}",
+                            name, own)
+              : fmt::format("`{}` asks for `{}`, which has no wheel for Python {}", demand->by,
+                            demand->requirement, own);
+    std::erase_if(conflict.facts, [](const std::string& fact) {
+      return says(fact, "ABI tag") || fact.starts_with("you require ");
+    });
+    conflict.facts.push_back(fmt::format("there is a wheel for Python {}", and_joined(minors)));
+    conflict.hint = other_python_hint(subject.recipe, minors, named ? name : demand->by);
+    return true;
+  }
+  return false;
+}
+
 struct System {
   std::string_view tag;
   std::string_view name;
@@ -260,6 +309,17 @@ std::string other_python_hint(const Recipe& recipe, const std::vector<std::strin
                      name);
 }
 
+std::string held_back_hint(const Recipe& recipe, const std::string& name,
+                           const std::string& version, const NewestRelease& newest) {
+  if (asks_for_exact_version(recipe, name)) return {};
+  const std::string other = newest(name);
+  if (other.empty() || other == version) return {};
+  return fmt::format(
+      "something keeps `{0}` from being newer than {1}: `constraints: [\"{0}>={2}\"]` has mlenv "
+      "say what",
+      name, version, other);
+}
+
 std::string date_hint(const Recipe& recipe, const std::string& name) {
   constexpr std::size_t kEnough = 3;
   const std::vector<std::string> exact = exact_versions(recipe);
@@ -298,12 +358,13 @@ std::string bases_with_python(const Recipe& recipe,
 }
 
 void explain_conflict(Conflict& conflict, const Recipe& recipe, const std::string& python,
-                      const NewestRelease& newest) {
+                      const NewestRelease& newest, const OtherPythons& others) {
   const std::set<std::string> named = named_packages(recipe);
   name_keys(conflict, recipe, named);
   const Subject subject{recipe, python, named};
   // The system first: a package for another one has old wheels for other Pythons, too.
   if (explain_system(conflict, subject) || explain_abi(conflict, subject)) return;
+  if (explain_range(conflict, subject, others)) return;
   if (explain_python(conflict, subject)) return;
   explain_release(conflict, subject, newest);
 }

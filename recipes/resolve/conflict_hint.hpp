@@ -15,11 +15,16 @@ namespace mlenv {
 /// recipe says; empty: none.
 using NewestRelease = std::function<std::string(const std::string& name)>;
 
+/// Pythons of bases for which a package has a wheel, `3.8`, `3.9`, in the releases that the recipe
+/// allows, or, where it does not ask for the package itself, that `requirement` does; empty: none,
+/// or the image's is among them.
+using OtherPythons = std::function<std::vector<std::string>(const std::string& requirement)>;
+
 /// Puts headline, facts and hint into the recipe's terms where uv's account tells enough. `python`
 /// is the image's, in full. Asks for the newest release where the recipe's own is none of the
-/// index's.
+/// index's, and for other Pythons where releases that it allows have no wheel for the image's.
 void explain_conflict(Conflict& conflict, const Recipe& recipe, const std::string& python,
-                      const NewestRelease& newest);
+                      const NewestRelease& newest, const OtherPythons& others);
 
 /// What uv says of a package (normalised name) without a wheel for the image's Python: those that
 /// its wheels are for, `3.6`, `3.7`; empty: something else.
@@ -32,6 +37,11 @@ std::string other_python_hint(const Recipe& recipe, const std::vector<std::strin
 
 /// Whether the recipe or a file of its `requirements` asks for one exact version of the package.
 bool asks_for_exact_version(const Recipe& recipe, const std::string& name);
+
+/// For a build that fails of a release that is not the newest, though nobody asked for one: the
+/// resolution went back until nothing spoke against it. Empty: it is not so.
+std::string held_back_hint(const Recipe& recipe, const std::string& name,
+                           const std::string& version, const NewestRelease& newest);
 
 /// For a build that fails of a release which no exact version of the recipe asks for, while others
 /// do: what came later than these may go too far. Empty: it is not so, or `exclude-newer` is said.

@@ -86,9 +86,8 @@ std::string unwanted_note(const WheelResolution& resolution) {
   std::vector<std::string> names;
   std::set<std::string> askers;
   for (const auto& [name, asking] : resolution.unwanted) {
-    const auto wheel = std::find_if(resolution.wheels.begin(), resolution.wheels.end(),
-                                    [&](const LockedWheel& one) { return one.name == name; });
-    const std::uint64_t bytes = wheel == resolution.wheels.end() ? 0 : wheel->size_bytes;
+    const LockedWheel* wheel = find_wheel(resolution.wheels, name);
+    const std::uint64_t bytes = wheel == nullptr ? 0 : wheel->size_bytes;
     packages.push_back(fmt::format("{} ({} MB)", name, (bytes + 500'000) / 1'000'000));
     names.push_back(name);
     askers.insert(asking.begin(), asking.end());

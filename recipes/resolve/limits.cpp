@@ -1,6 +1,5 @@
 #include "recipes/resolve/limits.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include <fmt/core.h>
@@ -12,12 +11,6 @@
 
 namespace mlenv {
 namespace {
-
-const LockedWheel* wheel_named(const std::vector<LockedWheel>& wheels, std::string_view name) {
-  const auto found = std::find_if(wheels.begin(), wheels.end(),
-                                  [&](const LockedWheel& one) { return one.name == name; });
-  return found == wheels.end() ? nullptr : &*found;
-}
 
 /// Without those that another requirement mends.
 std::vector<LimitFault> mended_by(const std::string& requirement, std::vector<LimitFault> faults) {
@@ -79,7 +72,7 @@ class LimitSearch {
         continue;
       }
       limits_.push_back(next);
-      const LockedWheel* now = wheel_named(found_.wheels, faults.front().limit->other);
+      const LockedWheel* now = find_wheel(found_.wheels, faults.front().limit->other);
       notes_.push_back(fmt::format("`{}` is held to{}: {}", next,
                                    now == nullptr ? "" : ", " + now->version, reason(faults)));
     }
@@ -138,10 +131,10 @@ std::string LimitFault::str() const {
 std::vector<LimitFault> limit_faults(const std::vector<LockedWheel>& wheels) {
   std::vector<LimitFault> faults;
   for (const PackageLimit& limit : package_limits().limits) {
-    const LockedWheel* other = wheel_named(wheels, limit.other);
+    const LockedWheel* other = find_wheel(wheels, limit.other);
     if (other == nullptr || version_satisfies(other->version, limit.specifier)) continue;
     for (const std::string& name : limit.packages) {
-      const LockedWheel* one = wheel_named(wheels, name);
+      const LockedWheel* one = find_wheel(wheels, name);
       if (one == nullptr || !limit.holds_for(name, one->version)) continue;
       faults.push_back({&limit, fmt::format("{} {}", name, one->version), other->version});
     }

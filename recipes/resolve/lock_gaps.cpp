@@ -12,18 +12,11 @@
 namespace mlenv {
 namespace {
 
-template <typename Package>
-const Package* find_locked(const std::vector<Package>& packages, std::string_view name) {
-  const auto found = std::find_if(packages.begin(), packages.end(),
-                                  [&](const Package& one) { return one.name == name; });
-  return found == packages.end() ? nullptr : &*found;
-}
-
 void wheel_gap(const std::string& text, const Lock& lock, std::vector<std::string>& gaps) {
   const auto read = parse_requirement(text);
   const auto* requirement = std::get_if<Requirement>(&read);
   if (requirement == nullptr || !requirement->marker.empty()) return;
-  const LockedWheel* wheel = find_locked(lock.wheels, requirement->normalised_name());
+  const LockedWheel* wheel = find_wheel(lock.wheels, requirement->normalised_name());
   if (wheel == nullptr) {
     gaps.push_back(fmt::format("the lock holds no wheel for `{}`", text));
   } else if (!version_satisfies(wheel->version, requirement->specifier)) {
@@ -34,8 +27,9 @@ void wheel_gap(const std::string& text, const Lock& lock, std::vector<std::strin
 
 void deb_gap(const std::string& text, const Lock& lock, std::vector<std::string>& gaps) {
   const DebianWish wish = parse_debian_wish(text);
-  const LockedDeb* deb = find_locked(lock.debs, wish.name);
-  if (deb == nullptr) {
+  const auto deb = std::find_if(lock.debs.begin(), lock.debs.end(),
+                                [&](const LockedDeb& one) { return one.name == wish.name; });
+  if (deb == lock.debs.end()) {
     gaps.push_back(fmt::format("the lock holds no Debian package for `{}`", text));
   } else if (!wish.version.empty() && deb->version != wish.version) {
     gaps.push_back(

@@ -10,10 +10,8 @@ bool wants_image(const Recipe& recipe, const std::string& name) {
 
 bool is_stale(const Matched& matched, const std::vector<LockedWheel>& image) {
   return std::any_of(matched.begin(), matched.end(), [&](const auto& one) {
-    const auto found = std::find_if(image.begin(), image.end(), [&](const LockedWheel& wheel) {
-      return wheel.name == one.first;
-    });
-    return one.second != (found == image.end() ? std::string{} : found->version);
+    const LockedWheel* wheel = find_wheel(image, one.first);
+    return one.second != (wheel == nullptr ? std::string{} : wheel->version);
   });
 }
 

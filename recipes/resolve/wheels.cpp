@@ -15,8 +15,6 @@
 #include <algorithm>
 #include <set>
 
-#include "recipes/requirement.hpp"
-#include "recipes/resolve/conflict_hint.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/cuda_conflict.hpp"
 #include "recipes/resolve/demands.hpp"
@@ -28,9 +26,10 @@
 #include "recipes/resolve/uv_steering.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_conflict.hpp"
+#include "recipes/resolve/wheel_failures.hpp"
 #include "recipes/resolve/wheel_hashes.hpp"
+#include "recipes/resolve/wheel_search.hpp"
 #include "recipes/resolve/wheel_sizes.hpp"
-#include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -39,34 +38,10 @@ namespace {
 constexpr int kMostRounds = 20;
 constexpr int kMostRoundsFromSource = 500;  ///< each package may be one
 
-std::vector<std::string> file_names(const PylockPackage& package) {
-  std::vector<std::string> files;
-  files.reserve(package.wheels.size());
-  for (const PylockWheel& wheel : package.wheels) files.push_back(wheel.file);
-  return files;
-}
-
-std::set<std::string> requested_names(const Recipe& recipe) {
-  std::set<std::string> names;
-  for (const std::string& text : framework_requirements(recipe).requirements) {
-    names.insert(package_of_requirement(text));
-  }
-  return names;
-}
-
 class WheelResolver {
  public:
   WheelResolver(const WheelRequest& request, const fs::path& uv, const fs::path& cache)
-      : request_(request),
-        uv_(uv),
-        cache_(cache),
-        tags_(version_prefix(request.python, 2), request.glibc, request.architecture),
-        requested_(requested_names(*request.recipe)) {
-    const FrameworkRequirements all = framework_requirements(*request.recipe);
-    question_.requirements = all.requirements;
-    question_.constraints = all.constraints;
-    question_.constraints.insert(question_.constraints.end(), request.limits.begin(),
-                                 request.limits.end());
+      : request_(request), uv_(uv), cache_(cache), search_(request, uv, cache) {
     steps_.begin();
     if (request.direct != nullptr) leaves_extra_ = name_wheels(*request.direct, question_);
     if (!request.compiler.empty()) {
@@ -86,18 +61,19 @@ class WheelResolver {
   std::variant<PylockPackages, Conflict> packages() {
     const int most = question_.from_source.empty() ? kMostRounds : kMostRoundsFromSource;
     for (int round = 0; round < most; ++round) {
-      UvAnswer answer = ask(question_);
+      UvAnswer answer = search_.ask(question_);
       if (steps_.names_own_indexes(answer) || steps_.prefers_wheel(answer)) continue;
-      if (auto* conflict = std::get_if<Conflict>(&answer)) return explained(std::move(*conflict));
+      if (auto* conflict = std::get_if<Conflict>(&answer))
+        return failures_.explained(std::move(*conflict));
       if (const auto* build = std::get_if<NeedsBuild>(&answer)) {
         if (auto conflict = obstacle(*build)) return std::move(*conflict);
         continue;
       }
       auto& found = std::get<PylockPackages>(answer);
-      keep_promised_wheels(found, request_.recipe->listed, tags_);
+      keep_promised_wheels(found, request_.recipe->listed, search_.tags());
       leave_wheels_out(found);
       put_built_wheels(found);
-      const PylockPackage* bare = without_wheel(found);
+      const PylockPackage* bare = search_.without_wheel(found);
       if (bare == nullptr) {
         const BuiltRelease* stale = stale_among(found);
         if (stale == nullptr) return std::move(found);
@@ -106,7 +82,7 @@ class WheelResolver {
       }
       const NeedsBuild missing{bare->name, bare->version};
       if (steps_.prefers_wheel(missing.name)) continue;
-      if (!request_.build) return no_wheel(missing, ask_for_wheels_only());
+      if (!request_.build) return failures_.no_wheel(missing, ask_for_wheels_only());
       if (auto conflict = build_release(missing)) return std::move(*conflict);
     }
     throw failure("uv-failed", "uv wants to build one package after another, {} so far", most);
@@ -114,7 +90,7 @@ class WheelResolver {
 
   /// nullptr for one that came as a wheel.
   const BuiltRelease* built_of(const std::string& name, const std::string& version) const {
-    if (const BuiltRelease* direct = direct_of(name)) return direct;
+    if (const BuiltRelease* direct = search_.direct_of(name)) return direct;
     const auto found = std::find_if(built_.begin(), built_.end(), [&](const BuiltRelease& one) {
       return one.wheel.name == name && is_same_version(one.wheel.version, version);
     });
@@ -140,10 +116,10 @@ class WheelResolver {
     }
     return found;
   }
-  bool is_requested(const std::string& name) const { return requested_.contains(name); }
+  bool is_requested(const std::string& name) const { return search_.is_requested(name); }
   /// Only for packages that `packages` returned.
   std::size_t best_of(const PylockPackage& package) const {
-    return tags_.best(file_names(package)).value_or(0);
+    return search_.best_of(package).value_or(0);
   }
   const PylockWheel& best_wheel(const PylockPackage& package) const {
     return package.wheels[best_of(package)];
@@ -154,106 +130,34 @@ class WheelResolver {
   UvQuestion pinned(const PylockPackages& packages) const {
     UvQuestion question = question_;
     for (const PylockPackage& one : packages) {
-      if (direct_of(one.name) != nullptr || one.version.empty()) continue;
+      if (search_.direct_of(one.name) != nullptr || one.version.empty()) continue;
       question.constraints.push_back(fmt::format("{}=={}", one.name, one.version));
     }
     return question;
   }
 
-  bool is_from_source(const std::string& name) const {
-    return names_package(question_.from_source, name) && direct_of(name) == nullptr;
-  }
-
   /// Of packages that `no-binary` names; older releases of uv tell wheels all the same.
   void leave_wheels_out(PylockPackages& packages) const {
     for (PylockPackage& package : packages) {
-      if (is_from_source(package.name)) package.wheels.clear();
+      if (search_.is_from_source(package.name)) package.wheels.clear();
     }
   }
-
-  /// nullptr for a package of the indexes.
-  const BuiltRelease* direct_of(const std::string& name) const {
-    if (request_.direct == nullptr) return nullptr;
-    const auto found = std::find_if(request_.direct->begin(), request_.direct->end(),
-                                    [&](const auto& one) { return one.wheel.name == name; });
-    return found == request_.direct->end() ? nullptr : &*found;
-  }
-
-  Conflict explained(Conflict conflict) const {
-    if (is_requested(conflict.absent)) {
-      Conflict absent = absent_packages(*request_.recipe, absent_names(conflict.absent));
-      absent.absent = std::move(conflict.absent);
-      absent.told = std::move(conflict.told);
-      return absent;
-    }
-    std::vector<std::string> names;
-    if (request_.direct != nullptr) {
-      const std::vector<std::string> lines = direct_facts(*request_.direct, conflict);
-      conflict.facts.insert(conflict.facts.begin(), lines.begin(), lines.end());
-      for (const BuiltRelease& one : *request_.direct) names.push_back(one.wheel.name);
-    }
-    show_requirements(conflict, *request_.recipe, names);
-    explain_conflict(conflict, *request_.recipe, request_.python,
-                     [&](const std::string& name) { return newest_release(name); });
-    for (std::string& fact : steering_facts(request_.recipe->steering, conflict)) {
-      conflict.facts.push_back(std::move(fact));
-    }
-    return conflict;
-  }
-
-  std::string newest_release(const std::string& name) const {
-    UvQuestion question;
-    question.requirements = {name};
-    question.no_dependencies = true;
-    const UvAnswer answer = ask(question);
-    const auto* packages = std::get_if<PylockPackages>(&answer);
-    return packages == nullptr || packages->empty() ? std::string{} : packages->front().version;
-  }
-
-  /// uv names one package that no index has; the rest of the recipe's own are asked for alone.
-  std::vector<std::string> absent_names(const std::string& first) const {
-    std::vector<std::string> names = {first};
-    UvQuestion question = question_;
-    question.no_dependencies = true;
-    for (int round = 0; round < kMostRounds; ++round) {
-      std::erase_if(question.requirements, [&](const std::string& text) {
-        const auto read = parse_requirement(text);
-        const auto* one = std::get_if<Requirement>(&read);
-        return one == nullptr || one->normalised_name() == names.back();
-      });
-      if (question.requirements.empty()) break;
-      const UvAnswer answer = ask(question);
-      const auto* conflict = std::get_if<Conflict>(&answer);
-      if (conflict == nullptr || !is_requested(conflict->absent)) break;
-      names.push_back(conflict->absent);
-    }
-    return names;
-  }
-
-  UvAnswer ask(const UvQuestion& question) const { return ask_uv(question, request_, uv_, cache_); }
 
   UvAnswer ask_for_wheels_only() const {
     UvQuestion question = question_;
     question.no_sources = true;
-    return ask(question);
-  }
-
-  const PylockPackage* without_wheel(const PylockPackages& packages) const {
-    for (const PylockPackage& package : packages) {
-      if (!tags_.best(file_names(package))) return &package;
-    }
-    return nullptr;
+    return search_.ask(question);
   }
 
   /// nullopt: the package was only passed by; the question was changed and can be asked again.
   std::optional<Conflict> obstacle(const NeedsBuild& build) {
-    if (is_from_source(build.name) && request_.build) return build_release(build);
+    if (search_.is_from_source(build.name) && request_.build) return build_release(build);
     const UvAnswer answer = ask_for_wheels_only();
     const auto* packages = std::get_if<PylockPackages>(&answer);
     const PylockPackage* other =
         packages == nullptr ? nullptr : find_pylock_package(*packages, build.name);
     if (other == nullptr || std::is_lt(compare_versions(other->version, build.version))) {
-      return request_.build ? build_release(build) : no_wheel(build, answer);
+      return request_.build ? build_release(build) : failures_.no_wheel(build, answer);
     }
     question_.only_wheels.push_back(build.name);
     return std::nullopt;
@@ -262,9 +166,9 @@ class WheelResolver {
   /// nullopt: it was built, and uv is told what it needs.
   std::optional<Conflict> build_release(const NeedsBuild& wanted) {
     const auto source = locate_source(wanted.name, wanted.version, request_, uv_, cache_);
-    if (!source) return no_wheel(wanted, ask_for_wheels_only());
+    if (!source) return failures_.no_wheel(wanted, ask_for_wheels_only());
     require_promised(*source, request_.recipe->listed);
-    auto answer = built_or_explained(*source, image_beside(wanted));
+    auto answer = built(*source, image_beside(wanted));
     if (auto* conflict = std::get_if<Conflict>(&answer)) {
       const auto lines = requirement_lines(*request_.recipe, wanted.name);
       conflict->facts.insert(conflict->facts.begin(), lines.begin(), lines.end());
@@ -276,78 +180,22 @@ class WheelResolver {
     return std::nullopt;
   }
 
-  /// A build that fails of a release that has wheels for older Pythons alone: it is older than the
-  /// image's, and more than its build tools may have to be so.
-  std::variant<BuiltRelease, Conflict> built_or_explained(
-      const SourceRelease& source, const std::vector<LockedWheel>& image) const {
+  /// Throws `build-failed`, with what helps.
+  std::variant<BuiltRelease, Conflict> built(const SourceRelease& source,
+                                             const std::vector<LockedWheel>& image) const {
     try {
       return request_.build(source, image);
     } catch (const Error& error) {
       if (error.code() != "build-failed") throw;
-      const std::vector<std::string> minors = older_pythons(source);
-      if (!minors.empty()) throw with_older_pythons(error, source, minors);
-      // The build's own goes last: `init --try` follows what a hint ends with (remedy_in_hint).
-      std::vector<std::string> hints = {held_back_hint(source),
-                                        date_hint(*request_.recipe, source.name), error.hint()};
-      std::erase(hints, "");
-      if (hints == std::vector{error.hint()} || hints.empty()) throw;
-      throw with_hint(error, join(hints, "; "));
+      throw failures_.of_build(error, source);
     }
-  }
-
-  /// Of a release that is not the newest, though nobody asked for one: the resolution went back
-  /// until nothing spoke against it.
-  std::string held_back_hint(const SourceRelease& source) const {
-    if (asks_for_exact_version(*request_.recipe, source.name)) return {};
-    const std::string newest = newest_release(source.name);
-    if (newest.empty() || newest == source.version) return {};
-    return fmt::format(
-        "something keeps `{0}` from being newer than {1}: `constraints: [\"{0}>={2}\"]` has mlenv "
-        "say what",
-        source.name, source.version, newest);
-  }
-
-  static Error with_hint(const Error& error, std::string hint) {
-    Error told{error.kind(), error.code(), error.frames().front()};
-    for (std::size_t i = 1; i < error.frames().size(); ++i) told.because(error.frames()[i]);
-    return std::move(told).hint(std::move(hint));
-  }
-
-  /// Those that it has wheels for, all older than the image's, the oldest first.
-  std::vector<std::string> older_pythons(const SourceRelease& source) const {
-    UvQuestion question;
-    question.requirements = {fmt::format("{}=={}", source.name, source.version)};
-    question.no_dependencies = true;
-    question.no_sources = true;
-    constexpr int kOldest = 5;
-    const std::string own = version_prefix(request_.python, 2);
-    std::vector<std::string> minors;
-    for (int minor = kOldest; fmt::format("3.{}", minor) != own && minor < kMostRounds; ++minor) {
-      WheelRequest other = request_;
-      other.python = fmt::format("3.{}.0", minor);
-      const UvAnswer answer = ask_uv(question, other, uv_, cache_);
-      if (std::holds_alternative<PylockPackages>(answer))
-        minors.push_back(fmt::format("3.{}", minor));
-    }
-    return minors;
-  }
-
-  Error with_older_pythons(const Error& error, const SourceRelease& source,
-                           const std::vector<std::string>& minors) const {
-    Error told = with_hint(error, {});
-    told.because(fmt::format("`{}` {} is older than Python {}: its wheels are for Python {}",
-                             source.name, source.version, version_prefix(request_.python, 2),
-                             and_joined(minors)));
-    std::string hint = other_python_hint(*request_.recipe, minors, source.name);
-    if (!error.hint().empty()) hint += fmt::format("; to build it all the same: {}", error.hint());
-    return std::move(told).hint(std::move(hint));
   }
 
   /// Those that have one.
   std::vector<LockedWheel> wheels_of(const PylockPackages& packages) const {
     std::vector<LockedWheel> wheels;
     for (const PylockPackage& one : packages) {
-      const auto best = tags_.best(file_names(one));
+      const auto best = search_.best_of(one);
       if (!best || !one.wheels[*best].digest) continue;
       const PylockWheel& wheel = one.wheels[*best];
       wheels.push_back(
@@ -364,7 +212,7 @@ class WheelResolver {
     question.known.push_back({wanted.name, wanted.version, {}, {}, {}});
     bool has_compiler = !request_.compiler.empty() || !request_.recipe->compiler;
     for (int round = 0; round < kMostRounds; ++round) {
-      UvAnswer answer = ask(question);
+      UvAnswer answer = search_.ask(question);
       if (const auto* other = std::get_if<NeedsBuild>(&answer)) {
         question.known.push_back({other->name, other->version, {}, {}, {}});
         continue;
@@ -414,80 +262,17 @@ class WheelResolver {
       const BuiltRelease* built = built_of(package.name, package.version);
       if (built == nullptr) continue;
       const LockedWheel& wheel = built->wheel;
-      if (built == direct_of(package.name)) package.version = wheel.version;
+      if (built == search_.direct_of(package.name)) package.version = wheel.version;
       package.wheels = {{wheel.file, {}, wheel.digest, wheel.size_bytes}};
     }
-  }
-
-  /// Of one that `no-binary` names.
-  Conflict no_source(const NeedsBuild& package) const {
-    Conflict conflict;
-    conflict.headline =
-        fmt::format("`{}` {} has to be built, and {}", package.name, package.version,
-                    request_.build ? "the Python indexes have no source of it"
-                                   : "only bases made from packages can do that");
-    conflict.facts = requirement_lines(*request_.recipe, package.name);
-    conflict.facts.emplace_back("`no-binary` leaves its wheels out");
-    conflict.hint = fmt::format("take `{}` out of `no-binary`", package.name);
-    return conflict;
-  }
-
-  Conflict no_wheel(const NeedsBuild& package, const UvAnswer& wheels_only) const {
-    if (is_from_source(package.name)) return no_source(package);
-    Conflict conflict;
-    conflict.headline = fmt::format(
-        "`{}` {} has no wheel for Python {} and glibc {} on {}", package.name, package.version,
-        version_prefix(request_.python, 2), request_.glibc, machine_name(request_.architecture));
-    conflict.facts = requirement_lines(*request_.recipe, package.name);
-    conflict.facts.emplace_back(request_.build ? "the Python indexes have no source of it either"
-                                               : "it would have to be built from its source");
-    const auto* packages = std::get_if<PylockPackages>(&wheels_only);
-    const PylockPackage* older =
-        packages == nullptr ? nullptr : find_pylock_package(*packages, package.name);
-    std::vector<std::string> pins;
-    if (older != nullptr) {
-      conflict.facts.push_back(
-          fmt::format("the newest release with a wheel that fits is {}", older->version));
-      pins.push_back(fmt::format("{}=={}", older->name, older->version));
-    } else if (packages != nullptr) {
-      conflict.facts.emplace_back("older releases of what needs it do without it");
-      pins = requested_pins(*packages);
-    } else {
-      conflict.facts.emplace_back("no older release with a wheel fits the recipe");
-    }
-    if (!pins.empty() && fits(pins)) {
-      conflict.hint =
-          fmt::format("to take older releases, add `{}` to `packages`", join(pins, "`, `"));
-    } else {
-      conflict.hint = fmt::format("leave out `{}` and what needs it", package.name);
-    }
-    return conflict;
-  }
-
-  /// The versions that the recipe's own packages have in `packages`.
-  std::vector<std::string> requested_pins(const PylockPackages& packages) const {
-    std::vector<std::string> pins;
-    for (const PylockPackage& one : packages) {
-      if (is_requested(one.name)) pins.push_back(fmt::format("{}=={}", one.name, one.version));
-    }
-    return pins;
-  }
-
-  /// Whether a recipe with these requirements added has a lock: a hint must work.
-  bool fits(const std::vector<std::string>& pins) const {
-    UvQuestion question = question_;
-    question.requirements.insert(question.requirements.end(), pins.begin(), pins.end());
-    const UvAnswer answer = ask(question);
-    const auto* packages = std::get_if<PylockPackages>(&answer);
-    return packages != nullptr && without_wheel(*packages) == nullptr;
   }
 
   const WheelRequest& request_;
   const fs::path& uv_;
   const fs::path& cache_;
-  WheelTags tags_;
-  std::set<std::string> requested_;
-  UvQuestion question_;
+  WheelSearch search_;
+  WheelFailures failures_{search_};
+  UvQuestion& question_ = search_.question;
   SteeredSteps steps_{request_.recipe->steering, question_};
   bool leaves_extra_ = false;  ///< an address that an extra may call for is not in the question
   std::vector<BuiltRelease> built_;

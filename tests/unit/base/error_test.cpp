@@ -22,6 +22,19 @@ TEST(Error, TheHintNearestTheCauseStays) {
   EXPECT_EQ(error.hint(), "first");
 }
 
+TEST(Error, AnotherHintLeavesAllElse) {
+  const Error error = refusal("code", "x").because("y").hint("first").remedy({{"system", {"gcc"}}});
+  const Error other = error.with_hint("second");
+  EXPECT_EQ(other.hint(), "second");
+  EXPECT_EQ(other.kind(), Kind::no);
+  EXPECT_EQ(other.code(), "code");
+  EXPECT_EQ(other.frames(), (Frames{"x", "y"}));
+  EXPECT_STREQ(other.what(), "x: y");
+  EXPECT_EQ(other.remedy(), (Remedy{{"system", {"gcc"}}}));
+  EXPECT_EQ(error.with_hint({}).hint("third").hint(), "third");
+  EXPECT_EQ(Error(error).remedy({{"exclude", {"a"}}}).remedy(), error.remedy());
+}
+
 TEST(Error, MakersSetTheKind) {
   EXPECT_EQ(failure("a", "x").kind(), Kind::failed);
   EXPECT_EQ(usage_error("a", "x").kind(), Kind::usage);

@@ -4,9 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "recipes/recipe.hpp"
-#include "recipes/resolve/conflict_hint.hpp"
-
 namespace mlenv {
 namespace {
 
@@ -107,27 +104,17 @@ TEST(BuildHint, WhatItTellsPeopleToInstall) {
 }
 
 TEST(BuildHint, WhatCanBeFollowedWithoutAChoice) {
-  EXPECT_EQ(remedy_in_hint("it needs a compiler: `system: [build-essential, python3-dev]`").system,
-            (std::vector<std::string>{"build-essential", "python3-dev"}));
-  EXPECT_EQ(
-      remedy_in_hint("x: `build: {constraints: [\"setuptools<66\", \"wheel<0.40\"]}`").constraints,
-      (std::vector<std::string>{"setuptools<66", "wheel<0.40"}));
-  EXPECT_EQ(
-      remedy_in_hint("choose this or that; to build it all the same: x: `system: [gcc]`").system,
-      std::vector<std::string>{"gcc"});
-  const std::string pins = "name: x\nbase: debian:bookworm\npackages: [a==1, b==2, c==3, late]\n";
-  const std::string first = date_hint(parse_recipe(pins, "recipe.yaml"), "late");
-  ASSERT_FALSE(first.empty());
-  EXPECT_EQ(remedy_in_hint(first + "; it needs a compiler: `system: [gcc]`").system,
-            std::vector<std::string>{"gcc"});
-  const BuildRemedy remedy = remedy_in_hint("x: `build: {requires: {pkg: [numpy]}}`");
-  EXPECT_EQ(remedy.package, "pkg");
-  EXPECT_EQ(remedy.requirements, std::vector<std::string>{"numpy"});
+  EXPECT_EQ(remedy_of_build_hint("it needs a compiler: `system: [build-essential, python3-dev]`"),
+            (Remedy{{"system", {"build-essential", "python3-dev"}}}));
+  EXPECT_EQ(remedy_of_build_hint("x: `build: {constraints: [\"setuptools<66\", \"wheel<0.40\"]}`"),
+            (Remedy{{"build.constraints", {"setuptools<66", "wheel<0.40"}}}));
+  EXPECT_EQ(remedy_of_build_hint("x: `build: {requires: {pkg: [numpy]}}`"),
+            (Remedy{{"build.requires.pkg", {"numpy"}}}));
   for (const char* text :
        {"", "it needs Rust: `system: [cargo]`, and `build: {network: true}`",
         "name the package that has it, as in `build: {requires: {pkg: [numpy]}}`",
         "`system: [llvm-14-dev]` or the one that it names", "choose another `python`"}) {
-    EXPECT_TRUE(remedy_in_hint(text).empty()) << text;
+    EXPECT_TRUE(remedy_of_build_hint(text).empty()) << text;
   }
 }
 

@@ -127,6 +127,7 @@ TEST_F(WheelLayer, SharedFilesMustBeIdentical) {
     EXPECT_EQ(error.code(), "wheels-clash");
     EXPECT_NE(std::string(error.what()).find("ns/shared.py"), std::string::npos);
     EXPECT_NE(error.hint().find("`exclude: [one]`"), std::string::npos) << error.hint();
+    EXPECT_EQ(error.remedy(), (Remedy{{"exclude", {"one"}}}));
     EXPECT_NE(std::string(error.what()).find("three-1.0"), std::string::npos);
   }
 }

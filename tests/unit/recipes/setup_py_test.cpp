@@ -22,6 +22,49 @@ TEST(SetupPy, PlainWordsAreReadAndNothingIsRun) {
   EXPECT_EQ(facts.extras.size(), 2U);
 }
 
+// Each a way to read all files of a folder: what is listed for `install_requires`, and for extras.
+TEST(SetupPy, FilesThatItsCodeListsAreKnownByTheirFolder) {
+  struct Case {
+    const char* text;
+    const char* listed;  ///< `PATTERN ONLY`
+    const char* extras;
+  };
+  for (const Case& one :
+       {Case{"from glob import glob\nreqs = []\nfor path in glob('requirements/*.txt'):\n"
+             "    with open(path) as f:\n        reqs += f.read().split('\\n')\n"
+             "setup(install_requires=reqs)\n",
+             "requirements/*.txt ", ""},
+        Case{"extras = {}\nfor name in os.listdir('requirements'):\n"
+             "    extras[name[:-4]] = read(name)\n"
+             "setup(install_requires=extras.pop('base'), extras_require=extras)\n",
+             "requirements/* base", "requirements/*"},
+        Case{"here = Path(__file__).parent\nFOLDER = here / 'reqs'\ndef all_extras():\n"
+             "    return {p.stem: lines(p) for p in FOLDER.glob('*.in')}\n"
+             "extras = all_extras()\n"
+             "setup(install_requires=['six'], extras_require=extras)\n",
+             "", "reqs/*.in"},
+        Case{"setup(install_requires=[x for p in (here / 'deps').iterdir() for x in open(p)])\n",
+             "deps/* ", ""},
+        Case{"setup(install_requires=sum([r(p) for p in glob.glob(f'{here}/a/*.txt')], []))\n",
+             "a/*.txt ", ""},
+        Case{"for path in glob('src/*.cpp'):\n    sources.append(path)\n"
+             "setup(install_requires=['six'], ext_modules=[sources])\n",
+             "", ""},
+        Case{"reqs = [x for p in glob('../*.txt') for x in open(p)]\n"
+             "more = [x for p in glob(folder + '/*.txt') for x in open(p)]\n"
+             "setup(install_requires=reqs + more)\n",
+             "", ""}}) {
+    const SetupFacts facts = read_setup_py(one.text);
+    std::string listed;
+    for (const auto& each : facts.listed) listed += each.pattern + ' ' + each.only;
+    std::string extras;
+    for (const auto& each : facts.listed_extras) extras += each.pattern;
+    EXPECT_EQ(listed, one.listed) << one.text;
+    EXPECT_EQ(extras, one.extras) << one.text;
+    EXPECT_TRUE(facts.conditional.empty()) << one.text;
+  }
+}
+
 TEST(SetupPy, WhatItsCodeComputesIsTold) {
   const SetupFacts facts = read_setup_py(
       "with open('requirements.txt') as f:\n    required = f.read().splitlines()\n"

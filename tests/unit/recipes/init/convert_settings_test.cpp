@@ -102,6 +102,28 @@ TEST_F(ConvertSettingsTest, ALockThatCannotBeNamedIsTold) {
   EXPECT_EQ(draft.packages.front(), "six");
 }
 
+TEST_F(ConvertSettingsTest, AProjectThatIsInstalledIsNotToldToBeLeftOut) {
+  const std::string_view project =
+      "[project]\nname = \"x\"\ndynamic = [\"dependencies\"]\nscripts = {go = \"x:go\"}\n"
+      "[build-system]\nrequires = [\"hatchling\"]\n";
+  const std::string_view lock =
+      "version = 1\nconflicts = [[{ package = \"x\", extra = \"a\" }, { package = \"x\", "
+      "extra = \"b\" }]]\n";
+  write_file(folder_.path() / "pyproject.toml", project, false);
+  Draft draft = of("uv.lock", lock);
+  EXPECT_EQ(draft.packages, Strings{"x @ ."});
+  EXPECT_EQ(draft.left_out.size(), 1U);  // the lock, that its versions do not count
+  draft = of("pyproject.toml", project);
+  EXPECT_TRUE(tells(draft, "the project itself is not installed"));
+  EXPECT_TRUE(tells(draft, "`go`: programs of the project"));
+  EXPECT_TRUE(tells(draft, "only when the project is built"));
+  // A layer without the project comes first.
+  write_file(folder_.path() / "uv.lock", lock, false);
+  draft = of("Dockerfile",
+             "FROM python:3.11\nCOPY . .\nRUN uv sync --no-install-project\nRUN uv sync\n");
+  EXPECT_FALSE(tells(draft, "not installed"));
+}
+
 TEST_F(ConvertSettingsTest, OptionsOfRequirementsBecomeKeys) {
   const Draft draft =
       of("requirements.txt",
@@ -120,6 +142,32 @@ TEST_F(ConvertSettingsTest, OptionsOfRequirementsBecomeKeys) {
   EXPECT_EQ(draft.packages.back(), "lib @ git+https://git.example/team/lib.git");
   EXPECT_TRUE(tells(draft, "https://host.example/page"));
   EXPECT_FALSE(draft.notes.empty());
+}
+
+TEST_F(ConvertSettingsTest, PagesAndFoldersOfFilesAreOfTheirPackages) {
+  make_folders(folder_.path() / "my wheels");
+  write_file(folder_.path() / "my wheels/Own_Kernels-1.2-cp311-cp311-linux_x86_64.whl", "", false);
+  make_folders(folder_.path() / "none");
+  const std::vector<DraftIndex> all = {{"mmcv-full", "https://host.example/mmcv/index.html", true},
+                                       {"own-kernels", "./my wheels", true}};
+  Draft draft = of("pixi.toml",
+                   "[workspace]\nname = \"x\"\n[pypi-dependencies]\nown-kernels = \"*\"\n"
+                   "mmcv-full = \"*\"\n[pypi-options]\nfind-links = [{ path = \"my wheels\" }, { "
+                   "url = \"https://host.example/mmcv/index.html\" }, { path = \"none\" }, { path "
+                   "= \"../far\" }]\n");
+  EXPECT_EQ(draft.index, all);
+  EXPECT_TRUE(tells(draft, "`find-links: none`: no file in it"));
+  EXPECT_TRUE(
+      tells(draft, "`find-links: ../far`: `find-links` names a folder in the recipe's own"));
+  EXPECT_EQ(draft.left_out.size(), 2U);
+  draft = of("pyproject.toml",
+             "[project]\nname = \"x\"\ndependencies = [\"own-kernels\", \"mmcv-full\"]\n[tool.uv]\n"
+             "find-links = [\"./my wheels\", \"https://host.example/mmcv/index.html\"]\n");
+  EXPECT_EQ(draft.index, all);
+  draft = of(
+      "requirements.txt",
+      "--find-links my wheels\n-f https://host.example/mmcv/index.html\nown_kernels\nmmcv-full\n");
+  EXPECT_EQ(draft.index, all);
 }
 
 TEST_F(ConvertSettingsTest, APythonThatNoReleaseHasBecomesTheNearest) {

@@ -64,6 +64,31 @@ TEST_F(ConvertSourcesTest, SetupFilesWithoutRunningThem) {
   EXPECT_EQ(of("setup.cfg").left_out.size(), 1U);
 }
 
+TEST_F(ConvertSourcesTest, SetupFilesThatReadAllFilesOfAFolder) {
+  put("requirements/base.txt", "six\n");
+  put("requirements/dev.txt", "black\n");
+  put("requirements/README.md", "");
+  put("setup.py",
+      "import os\nextras = {}\nfor name in os.listdir('requirements'):\n"
+      "    extras[name[:-4]] = read(name)\n"
+      "setup(install_requires=extras.pop('base'), extras_require=extras)\n");
+  Draft draft = of("setup.py");
+  EXPECT_EQ(draft.packages, Strings{"six"});
+  EXPECT_EQ(told(draft), Strings{"dev"});
+  ASSERT_EQ(draft.notes.size(), 1U);
+  EXPECT_NE(draft.notes.front().why.find("`requirements/base.txt`"), std::string::npos);
+  put("setup.py",
+      "reqs = []\nfor path in glob('requirements/*.txt'):\n    reqs += open(path)\n"
+      "setup(install_requires=reqs)\n");
+  draft = of("setup.py");
+  EXPECT_EQ(draft.packages, (Strings{"six", "black"}));
+  EXPECT_EQ(told(draft), Strings{});
+  put("setup.py", "setup(install_requires=[x for p in glob('none/*.txt') for x in open(p)])\n");
+  draft = of("setup.py");
+  ASSERT_EQ(told(draft), Strings{"install_requires"});
+  EXPECT_NE(draft.left_out.front().why.find("`none/*.txt`"), std::string::npos);
+}
+
 TEST_F(ConvertSourcesTest, PipfileAndPixi) {
   put("Pipfile",
       "[packages]\nsix = \"*\"\ntool = {git = \"https://h.example/t.git\", ref = \"v1\"}\n"
@@ -159,6 +184,34 @@ TEST_F(ConvertSourcesTest, TheRichestOfAFolder) {
   EXPECT_EQ(of(".").packages, Strings{"idna"});
   make_folders(folder_.path() / "empty");
   EXPECT_EQ(code_of([&] { of("empty"); }), "source-invalid");
+}
+
+TEST_F(ConvertSourcesTest, BindersFolderGoesBeforeWhatBinderReadsWithoutIt) {
+  put("environment.yml", "dependencies: [numpy]\n");
+  put("apt.txt", "git\n");
+  put("setup.py", "from setuptools import setup\nsetup(name='lab', install_requires=['idna'])\n");
+  put("binder/requirements.txt", "six\n-r ../requirements.txt\n");
+  put("requirements.txt", "attrs\n");
+  put("binder/postBuild", "pip install .\n");
+  Draft draft = of(".");
+  EXPECT_EQ(draft.packages, (Strings{"six", "attrs", "lab @ ."}));
+  EXPECT_EQ(draft.system, Strings{});
+  ASSERT_EQ(draft.left_out.size(), 1U);
+  EXPECT_EQ(draft.left_out.front().text, "environment.yml, apt.txt");
+  EXPECT_NE(draft.left_out.front().why.find("Binder reads it alone"), std::string::npos);
+  // Other tools' files, and a Dockerfile, are the project's own.
+  put("Dockerfile", "FROM debian:12\nRUN pip install idna\n");
+  draft = of(".");
+  EXPECT_EQ(draft.packages, Strings{"idna"});
+  EXPECT_EQ(draft.left_out.back().text, "requirements.txt, postBuild");
+  // A folder of that name without Binder's files is any folder.
+  put("a/requirements.txt", "six\n");
+  put("a/binder/__init__.py", "");
+  EXPECT_EQ(of("a").packages, Strings{"six"});
+  EXPECT_EQ(of("a").left_out.size(), 0U);
+  put("a/binder/apt.txt", "git\n");
+  EXPECT_EQ(of("a").packages, Strings{});
+  EXPECT_EQ(of("a").system, Strings{"git"});
 }
 
 TEST_F(ConvertSourcesTest, LinksOutOfTheFolderAreNotRead) {
@@ -358,7 +411,19 @@ TEST_F(ConvertSourcesTest, CondasOfOtherTools) {
   EXPECT_EQ(conda.python, "3.9");
   EXPECT_EQ(conda.cuda, "11");
   EXPECT_EQ(conda.packages, (Strings{"dgl", "setuptools==59.5.0.*", "napari[all]"}));
-  EXPECT_EQ(told(conda), (Strings{"channels: [x]", "dgl-cuda11.1"}));
+  EXPECT_EQ(told(conda), Strings{"dgl-cuda11.1"});
+}
+
+TEST_F(ConvertSourcesTest, OfCondaNothingIsToldThatLosesNothing) {
+  put("environment.yml",
+      "channels:\n- pytorch\n- https://mirror.example/cloud/conda-forge/\n"
+      "- https://host.example/pkgs/main/linux-64\n- nodefaults\n- xformers\n"
+      "- https://host.example/lab\n- nvidia/label/cuda-11.8.0\n"
+      "dependencies:\n- numpy\n- pip\n- pip: [six]\n");
+  EXPECT_EQ(told(of("environment.yml")),
+            Strings{"https://host.example/lab, nvidia/label/cuda-11.8.0"});
+  put("environment.yml", "dependencies: [numpy, pip<24.1]\n");
+  EXPECT_EQ(told(of("environment.yml")), Strings{"pip"});
 }
 
 TEST_F(ConvertSourcesTest, AProjectThatNeedsNothingGetsAPython) {

@@ -215,6 +215,31 @@ TEST_F(PublicFilesTest, AFileThatTheProjectDoesNotHaveIsNothingToTell) {
   EXPECT_EQ(draft.left_out.size(), 1U);
 }
 
+TEST_F(PublicFilesTest, CogsOldKeysAreRead) {
+  put("cog.yaml",
+      "build:\n  gpu: true\n  python_packages: [six, mmcv-full==1.5]\n"
+      "  run: [touch /opt/one]\n"
+      "  pre_install:\n    - pip install idna\n    - touch /opt/two\n"
+      "  python_find_links: [\"https://host.example/mmcv/dist/index.html\"]\n"
+      "  python_extra_index_urls: [\"https://index.example/whl/cu118\"]\n");
+  Draft draft = of("cog.yaml");
+  EXPECT_EQ(draft.packages, (Strings{"six", "mmcv-full==1.5", "idna"}));
+  EXPECT_EQ(steps(draft), (Strings{"touch /opt/one", "touch /opt/two"}));
+  const DraftIndex page{"mmcv-full", "https://host.example/mmcv/dist/index.html", true};
+  EXPECT_EQ(draft.index, std::vector{page});
+  EXPECT_EQ(draft.cuda, "11");
+  EXPECT_FALSE(tells(draft, "pre_install"));
+  // Cog's first releases.
+  put("cog.yaml",
+      "environment:\n  python_version: \"3.9\"\n  python_packages: [six]\n  architectures: "
+      "[cpu]\nmodel: infer.py:Model\n");
+  draft = of("cog.yaml");
+  EXPECT_EQ(draft.packages, Strings{"six"});
+  EXPECT_EQ(draft.python, "3.9");
+  EXPECT_TRUE(tells(draft, "`environment.architectures: [cpu]`"));
+  EXPECT_TRUE(tells(draft, "`model: infer.py:Model`"));
+}
+
 TEST_F(PublicFilesTest, CogsPackagesMayHaveOptionsOfPip) {
   put("cog.yaml",
       "build:\n  python_packages:\n    - \"torch==2.0.1 --index-url "
@@ -314,6 +339,21 @@ TEST_F(PublicFilesTest, RepositoriesThatCellsClone) {
                      "tensorflow-addons", "ipykernel"}));
   EXPECT_EQ(draft.framework, "tensorflow") << "not a part of tensorflow-addons";
   EXPECT_TRUE(tells(draft, "`needs.txt` of the repository https://git.example/a/kit"));
+}
+
+TEST_F(PublicFilesTest, PathsOfNotebooksAreToldAsWritten) {
+  put("d.ipynb",
+      R"({"cells": [{"cell_type": "code", "source":
+       "!pip install -r /content/kit/needs.txt\n!pip install -r '/kaggle/working/more.txt'\n!git clone https://git.example/a/kit /content/kit && bash /content/kit/run.sh"},
+       {"cell_type": "code", "source": "%%bash\npip install -r /content/late.txt"}],
+      "metadata": {}})");
+  put("late.txt", "six\n");
+  const Draft draft = of("d.ipynb");
+  EXPECT_EQ(draft.packages, (Strings{"six", "ipykernel"}));
+  EXPECT_TRUE(tells(draft, "`-r /content/kit/needs.txt`"));
+  EXPECT_TRUE(tells(draft, "`-r /kaggle/working/more.txt`"));
+  EXPECT_TRUE(tells(draft, "bash /content/kit/run.sh"));
+  EXPECT_FALSE(tells(draft, " /kit"));
 }
 
 TEST_F(PublicFilesTest, AFolderOfTheWorkspaceHasTheProjectsName) {

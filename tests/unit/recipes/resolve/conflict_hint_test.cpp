@@ -8,11 +8,14 @@
 namespace mlenv {
 namespace {
 
-Conflict explained_as(const std::string& rest, const std::string& said) {
+Conflict explained_as(const std::string& rest, const std::string& said,
+                      const std::vector<std::string>& others = {}) {
   const Recipe recipe = parse_recipe("name: x\nbase: debian:bookworm\n" + rest, "r.yaml");
   auto answer = explain_uv_failure("error: No solution found when resolving dependencies\n" + said);
   Conflict conflict = std::get<Conflict>(std::move(answer));
-  explain_conflict(conflict, recipe, "3.11.2", [](const std::string&) { return "2.3.3"; });
+  explain_conflict(
+      conflict, recipe, "3.11.2", [](const std::string&) { return "2.3.3"; },
+      [&](const std::string&) { return others; });
   return conflict;
 }
 
@@ -30,6 +33,57 @@ TEST(ConflictHint, WheelsForOtherPythonsNameABaseThatHasOne) {
   EXPECT_EQ(conflict.hint,
             "write `base: debian:bullseye` (Python 3.9) or `base: ubuntu:jammy` (Python "
             "3.10), or choose another release of `torch`");
+}
+
+// A range, whose releases uv tells together.
+TEST(ConflictHint, ARangeWithoutAWheelNamesPythonsAndABase) {
+  const std::string said =
+      "  cause: Because only the following versions of tensorflow are available:\n"
+      "             tensorflow<2.6\n             tensorflow>=2.8\n"
+      "         and all of:\n             tensorflow>=2.5.0,<2.5.3\n             "
+      "tensorflow==2.5.3\n"
+      "         have no wheels with a matching Python ABI tag (e.g., `cp311`), we can conclude "
+      "that "
+      "tensorflow>=2.5,<2.6 cannot be used.\n"
+      "         And because you require tensorflow>=2.5,<2.6, we can conclude that your "
+      "requirements are unsatisfiable.\n\n"
+      "hint: You require CPython 3.11 (`cp311`), but we only found wheels for `tensorflow` "
+      "(v2.5.3) with the following Python ABI tags: `cp36m`, `cp37m`, `cp38`, `cp39`\n";
+  Conflict conflict = explained_as("packages: [\"tensorflow>=2.5,<2.6\"]\n", said, {"3.8", "3.9"});
+  EXPECT_EQ(conflict.headline,
+            "no release of `tensorflow` that the recipe allows has a wheel for Python 3.11");
+  EXPECT_EQ(conflict.facts.back(), "there is a wheel for Python 3.8 and 3.9");
+  EXPECT_EQ(conflict.hint,
+            "write `base: debian:bullseye` (Python 3.9) or `base: ubuntu:focal` (Python 3.8), or "
+            "choose another release of `tensorflow`");
+  // Asked for by another package.
+  conflict =
+      explained_as("packages: [models]\n",
+                   "  cause: Because tensorflow==2.5.3 has no wheels with a matching Python "
+                   "ABI tag (e.g., `cp311`) and models==2.5 depends on tensorflow>=2.5,<2.6, "
+                   "we can conclude that models==2.5 cannot be used.\n",
+                   {"3.9"});
+  EXPECT_EQ(conflict.headline,
+            "`models` asks for `tensorflow>=2.5,<2.6`, which has no wheel for Python 3.11");
+  EXPECT_TRUE(conflict.hint.ends_with("or choose another release of `models`")) << conflict.hint;
+  // Something else speaks against those that have one.
+  conflict = explained_as("packages: [\"tensorflow>=2.5,<2.6\"]\n", said, {});
+  EXPECT_EQ(conflict.headline, "no set of wheels satisfies the recipe");
+}
+
+TEST(ConflictHint, AReleaseThatIsHeldBackIsToldSo) {
+  const auto hint = [](const std::string& packages, const std::string& newest) {
+    const Recipe recipe =
+        parse_recipe("name: x\nbase: debian:bookworm\npackages: " + packages + "\n", "r.yaml");
+    return held_back_hint(recipe, "late", "1.2", [&](const std::string&) { return newest; });
+  };
+  EXPECT_EQ(hint("[late, other]", "2.0"),
+            "something keeps `late` from being newer than 1.2: `constraints: [\"late>=2.0\"]` has "
+            "mlenv say what");
+  EXPECT_EQ(hint("[other]", "2.0"), hint("[late]", "2.0"));
+  EXPECT_EQ(hint("[late==1.2]", "2.0"), "");
+  EXPECT_EQ(hint("[late]", "1.2"), "");
+  EXPECT_EQ(hint("[late]", ""), "");
 }
 
 TEST(ConflictHint, ARecipeThatNamesItsPythonIsToldBothKeys) {
