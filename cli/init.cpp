@@ -11,6 +11,7 @@
 #include "cli/command_tree.hpp"
 #include "cli/init_try.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/convert.hpp"
@@ -22,6 +23,7 @@
 #include "recipes/recipe_schema.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/host_logins.hpp"
+#include "recipes/resolve/python_build.hpp"
 #include "recipes/text.hpp"
 #include "runner/engine/container_contents.hpp"
 #include "runner/host_facts.hpp"
@@ -153,7 +155,8 @@ int init_command(const InitWords& options, Ui& ui) {
   if (!options.from.empty()) draft = draft_from(options);
   take_name(options, draft);
   take_framework(options, draft);
-  const HostFacts host = probe_host();
+  HostFacts host = probe_host();
+  host.has_python_mirror = variable(kPythonMirrorVariable).has_value();
   choose_for_host(draft, host);
   const std::string text =
       with_machine_keys(render_draft(draft, fs::path(options.recipe).filename().string()),

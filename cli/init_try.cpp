@@ -12,6 +12,7 @@
 #include "images/inspect/inspect.hpp"
 #include "recipes/recipe_bounds.hpp"
 #include "recipes/requirement_name.hpp"
+#include "recipes/text.hpp"
 #include "runner/check/import_remedy.hpp"
 
 namespace mlenv::cli {
@@ -122,26 +123,46 @@ class Trial {
     }
   }
 
-  /// Whether the recipe has them now, and a lock.
-  bool took(const Additions& fresh) {
-    const Recipe before = read_recipe(path_);
+  /// Whether the recipe has them now, and a lock; without those that a lock refuses.
+  bool took(Additions fresh) {
+    while (!fresh.empty()) {
+      const Recipe before = read_recipe(path_);
+      Recipe more = with_fresh(before, fresh);
+      if (more.source == before.source) return false;
+      try {
+        lock_with_remedies(before, more);
+        return true;
+      } catch (const Error& error) {  // a package that there is not
+        for (const std::string& one : fresh.constraints) bounds_.constraints.erase(one);
+        ui_.say(
+            fmt::format("`{}` is as it was before: {}", path_.string(), error.frames().front()));
+        if (!leaves_out_refused(fresh, error)) return false;
+      }
+    }
+    return false;
+  }
+
+  Recipe with_fresh(const Recipe& before, const Additions& fresh) {
     Recipe more = with_added(ui_, with_added(ui_, before, PackageList::system, fresh.system),
                              PackageList::packages, fresh.packages);
     bounds_.constraints.insert(fresh.constraints.begin(), fresh.constraints.end());
-    if (auto bounded = with_bounds(more, bounds_)) {
-      more = *std::move(bounded);
-      for (const std::string& one : fresh.constraints) {
-        ui_.say(fmt::format("added `{}` to `constraints`", one));
-      }
+    auto bounded = with_bounds(more, bounds_);
+    if (!bounded) return more;
+    for (const std::string& one : fresh.constraints) {
+      ui_.say(fmt::format("added `{}` to `constraints`", one));
     }
-    if (more.source == before.source) return false;
-    try {
-      lock_with_remedies(before, more);
-      return true;
-    } catch (const Error& error) {  // a package that there is not
-      ui_.say(fmt::format("`{}` is as it was before: {}", path_.string(), error.frames().front()));
-      return false;
-    }
+    return *std::move(bounded);
+  }
+
+  /// Those that the refusal names are left out; where it names none, the bounds are.
+  static bool leaves_out_refused(Additions& fresh, const Error& refusal) {
+    const std::string said = join(refusal.frames(), "\n");
+    const auto is_named = [&](const std::string& one) { return says(said, '`' + one + '`'); };
+    const std::size_t named =
+        std::erase_if(fresh.system, is_named) + std::erase_if(fresh.packages, is_named);
+    if (named > 0 || fresh.constraints.empty()) return named > 0;
+    fresh.constraints.clear();
+    return true;
   }
 
   /// Without packages whose files are another's, too.

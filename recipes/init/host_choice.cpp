@@ -116,7 +116,9 @@ std::string_view python_of_base(std::string_view base) {
 void choose_for_host(Draft& draft, const HostFacts& host) {
   if (draft.base.empty() && !draft.python.empty()) {
     const bool fits = python_of_base(host.base) == draft.python;
-    draft.base = fits ? host.base : base_with_python(draft.python);
+    const std::string other = base_with_python(draft.python);
+    const bool mirrored = host.has_python_mirror && !other.starts_with("debian:");
+    if (fits || !mirrored) draft.base = fits ? host.base : other;
     if (!fits && draft.base.starts_with("ubuntu:")) {
       draft.base_note +=
           fmt::format("{}No release of Debian has Python {}; this one of Ubuntu does.",

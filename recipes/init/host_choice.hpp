@@ -8,8 +8,9 @@
 namespace mlenv {
 
 struct HostFacts {
-  std::string base;           ///< `debian:bookworm`; empty: no release that mlenv knows
-  std::string nvidia_driver;  ///< `580.65.06`; empty: none
+  std::string base;                ///< `debian:bookworm`; empty: no release that mlenv knows
+  std::string nvidia_driver;       ///< `580.65.06`; empty: none
+  bool has_python_mirror = false;  ///< UV_PYTHON_INSTALL_MIRROR names one
 };
 
 /// `debian:SUITE` or `ubuntu:SUITE` of a release that mlenv knows; empty for another.
@@ -22,8 +23,9 @@ bool is_package_base(std::string_view base);
 std::string_view python_of_base(std::string_view base);
 
 /// Fills in what the draft leaves open: the base (the host's release where it fits), Python (where
-/// the recipe needs one), and `cuda` for PyTorch, TensorFlow and JAX: the newest major version that
-/// both the host's driver and the framework's builds have.
+/// the recipe needs one; what Debian lacks comes from the host's mirror, else with Ubuntu), and
+/// `cuda` for PyTorch, TensorFlow and JAX: the newest major version that both the host's driver and
+/// the framework's builds have.
 void choose_for_host(Draft& draft, const HostFacts& host);
 
 }  // namespace mlenv

@@ -17,8 +17,20 @@ constexpr std::string_view kWheelBrought =
 constexpr std::string_view kArchives =
     "not needed: packages come from the archives that this machine uses, or `sources` names";
 constexpr std::string_view kSettingsOfTools = "not needed: mlenv does without it";
+constexpr std::string_view kToolsCache = "not needed: no cache of theirs comes into an image";
 constexpr std::string_view kSshSetUp = "not needed: no step here reaches a server by ssh";
 constexpr std::string_view kOtherArchives = "archives can be named in `sources`, under `debian`";
+
+/// `rm -rf $(poetry config cache-dir)`, `rm -rf "$(pip cache dir)"`, `rm -r ~/.cache/uv`: of a tool
+/// that does not run here.
+bool is_tools_cache(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kAsking = {
+      "$(poetry config cache-dir", "$(pip cache dir",       "$(pip3 cache dir", "$(uv cache dir",
+      "$(conda info --base",       "$(pdm config cache_dir"};
+  return std::any_of(kAsking.begin(), kAsking.end(),
+                     [&](std::string_view one) { return says(text, one); });
+}
+
 }  // namespace
 
 std::string_view why_needless(const ShellCommand& one, const std::vector<std::string>& bare) {
@@ -36,6 +48,7 @@ std::string_view why_needless(const ShellCommand& one, const std::vector<std::st
   }
   constexpr std::array<std::string_view, 6> kChanging = {"cp", "mv", "rm", "ln", "sed", "chmod"};
   if (bare.front() == "ln" && says(one.text, "/bin/poetry")) return kSettingsOfTools;
+  if (bare.front() == "rm" && is_tools_cache(one.text)) return kToolsCache;
   const bool packages = says(one.text, "/site-packages/") || says(one.text, "/dist-packages/");
   if (packages && is_among(kChanging, bare.front())) return kInPackages;
   constexpr std::array<std::string_view, 5> kOfSsh = {"mkdir", "chmod", "touch", "echo", "printf"};

@@ -7,6 +7,7 @@
 #include "recipes/compat/old_tensorflow.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
+#include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
 
@@ -32,12 +33,33 @@ std::string_view major_part(std::string_view release) {
   return release.substr(0, release.find('.'));
 }
 
+/// Whether only releases will do that bring jaxlib by an extra alone (the wheels' metadata: from
+/// 0.4.27 on jax itself asks for it).
+bool asks_jax_without_jaxlib(std::string_view specifier) {
+  constexpr int kLastMicro = 38;
+  constexpr int kFirstMicro = 27;
+  constexpr int kNewestMinor = 30;
+  if (trim(specifier).empty()) return false;
+  for (int micro = kFirstMicro; micro <= kLastMicro; ++micro) {
+    if (version_satisfies(fmt::format("0.4.{}", micro), specifier)) return false;
+  }
+  for (int minor = 5; minor <= kNewestMinor; ++minor) {
+    for (int micro = 0; micro < 10; ++micro) {
+      if (version_satisfies(fmt::format("0.{}.{}", minor, micro), specifier)) return false;
+    }
+  }
+  return !version_satisfies("99", specifier);
+}
+
 /// The package that a framework's builds for `cuda` come from; `cuda` is empty, `cpu` or a release.
 Requirement framework_package(Requirement framework, std::string_view cuda) {
   const std::string name = framework.normalised_name();
   const bool gpu = !cuda.empty() && cuda != "cpu";
   if (name == "pytorch") framework.name = "torch";
   if (name == "jax" && gpu) add_extra(framework, fmt::format("cuda{}", major_part(cuda)));
+  if (name == "jax" && !gpu && asks_jax_without_jaxlib(framework.specifier)) {
+    add_extra(framework, "cpu");
+  }
   if (name == "tensorflow" && gpu && !wants_old_tensorflow(framework.specifier)) {
     add_extra(framework, "and-cuda");
   }

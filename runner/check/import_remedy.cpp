@@ -10,6 +10,7 @@
 #include "recipes/apt_words.hpp"
 #include "recipes/module_distributions.hpp"
 #include "recipes/text.hpp"
+#include "runner/check/went_too_far.hpp"
 
 namespace mlenv {
 namespace {
@@ -36,6 +37,11 @@ constexpr auto kOddLibraries = std::to_array<RemedyName>({
     {"libmagic.so.1", "libmagic1"},
     {"libmpi.so.12", "libmpich12"},
     {"libmpi.so.40", "libopenmpi3"},
+    {"libnssutil3.so", "libnss3"},
+    {"libplc4.so", "libnspr4"},
+    {"libplds4.so", "libnspr4"},
+    {"libsmime3.so", "libnss3"},
+    {"libssl3.so", "libnss3"},
     {"libtcl8.6.so", "libtcl8.6"},
     {"libtk8.6.so", "libtk8.6"},
     {"libz.so.1", "zlib1g"},
@@ -43,6 +49,7 @@ constexpr auto kOddLibraries = std::to_array<RemedyName>({
 
 /// What packages say when they do not find a library by its bare name.
 constexpr auto kKnownComplaints = std::to_array<RemedyName>({
+    {"ffmpeg or ffprobe could not be found", "ffmpeg"},
     {"PortAudio library not found", "libportaudio2"},
     {"sndfile library not found", "libsndfile1"},
     {"failed to find libmagic", "libmagic1"},
@@ -61,43 +68,6 @@ constexpr auto kKnownComplaints = std::to_array<RemedyName>({
     {"No module named 'tkinter'", "python3-tk"},
     {"No module named 'distutils", "python3-distutils"},
     {"No module named 'lib2to3", "python3-lib2to3"},
-});
-
-/// What older packages say of a newer one beside them, and the last release that goes with them
-/// (the newer ones' release notes).
-constexpr auto kWentTooFar = std::to_array<RemedyName>({
-    {"numpy.core.multiarray failed to import", "numpy<2"},
-    {"numpy.core.umath failed to import", "numpy<2"},
-    {"_ARRAY_API not found", "numpy<2"},
-    {"Unable to convert function return value to a Python type", "numpy<2"},
-    {"was removed in the NumPy 2.0 release", "numpy<2"},
-    {"Expected 96 from C header, got 88 from PyObject", "numpy<2"},
-    {"No module named 'numpy.lib.function_base'", "numpy<2"},
-    {"module 'numpy' has no attribute 'float'", "numpy<1.24"},
-    {"module 'numpy' has no attribute 'int'", "numpy<1.24"},
-    {"module 'numpy' has no attribute 'bool'", "numpy<1.24"},
-    {"module 'numpy' has no attribute 'object'", "numpy<1.24"},
-    {"module 'numpy' has no attribute 'typeDict'", "numpy<1.24"},
-    {"Descriptors cannot be created directly", "protobuf<3.21"},
-    {"Descriptors cannot not be created directly", "protobuf<3.21"},
-    {"'google.protobuf.internal' (", "protobuf>=3.20"},
-    {"cannot import name 'escape' from 'jinja2'", "jinja2<3.1"},
-    {"cannot import name 'Markup' from 'jinja2'", "jinja2<3.1"},
-    {"cannot import name 'soft_unicode' from 'markupsafe'", "markupsafe<2.1"},
-    {"cannot import name 'url_quote' from 'werkzeug.urls'", "werkzeug<3"},
-    {"cannot import name 'BaseResponse' from 'werkzeug.wrappers'", "werkzeug<2.1"},
-    {"cannot import name 'json' from 'itsdangerous'", "itsdangerous<2.1"},
-    {"cannot import name 'cached_download' from 'huggingface_hub'", "huggingface-hub<0.26"},
-    {"No module named 'torchvision.transforms.functional_tensor'", "torchvision<0.17"},
-    {"No module named 'sklearn.externals.six'", "scikit-learn<0.23"},
-    {"cannot import name 'joblib' from 'sklearn.externals'", "scikit-learn<0.23"},
-    {"cannot import name 'imread' from 'scipy.misc'", "scipy<1.2"},
-    {"cannot import name 'imresize' from 'scipy.misc'", "scipy<1.3"},
-    {"cannot import name 'imsave' from 'scipy.misc'", "scipy<1.2"},
-    {"cannot import name 'gaussian' from 'scipy.signal'", "scipy<1.13"},
-    {"cannot import name 'trapz' from 'scipy.integrate'", "scipy<1.14"},
-    {"cannot import name 'simps' from 'scipy.integrate'", "scipy<1.14"},
-    {"module 'matplotlib' has no attribute '__version_info__'", "matplotlib-inline<0.2"},
 });
 
 template <std::size_t N>
@@ -122,8 +92,8 @@ std::string debian_package_of(std::string_view soname) {
 }
 
 ImportRemedy remedy_of(const FailedImport& failed) {
-  for (const RemedyName& one : kWentTooFar) {
-    if (says(failed.error, one.what)) return {{}, {}, std::string(one.package)};
+  if (const std::string_view bound = bound_of_complaint(failed.error); !bound.empty()) {
+    return {{}, {}, std::string(bound)};
   }
   for (const RemedyName& one : kKnownComplaints) {
     if (says(failed.error, one.what)) return {std::string(one.package), {}};

@@ -58,6 +58,14 @@ TEST(HostChoice, TheBaseIsTheHostsWhereItFits) {
   choose_for_host(draft, {"debian:trixie", ""});
   EXPECT_EQ(draft.base, "ubuntu:noble");
   EXPECT_EQ(draft.base_note, "No release of Debian has Python 3.12; this one of Ubuntu does.");
+  draft = {};
+  draft.python = "3.12";
+  choose_for_host(draft, {"debian:trixie", "", true});
+  EXPECT_EQ(draft.base, "debian:trixie") << "the mirror has it";
+  draft = {};
+  draft.python = "3.9";
+  choose_for_host(draft, {"debian:trixie", "", true});
+  EXPECT_EQ(draft.base, "debian:bullseye");
 }
 
 TEST(HostChoice, KnowsReleasesByNameNumberAndPython) {

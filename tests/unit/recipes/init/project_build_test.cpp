@@ -69,11 +69,12 @@ TEST_F(ProjectBuildTest, PoetryAndPdmByTheirLocks) {
       "[[package]]\nname = \"tool\"\nversion = \"1\"\n[package.source]\ntype = \"git\"\nurl = "
       "\"https://h.example/t\"\nresolved_reference = \"abc\"\n[metadata]\npython-versions = "
       "\"^3.11\"\n");
-  const Draft draft =
-      of("FROM python:3.11\nRUN pip install poetry && poetry config virtualenvs.create false\n"
-         "RUN poetry install --no-root --only main\n");
+  const Draft draft = of(
+      "FROM python:3.11\nRUN pip install poetry && poetry config virtualenvs.create false\n"
+      "RUN poetry install --no-root --only main && rm -rf \"$(poetry config cache-dir)/cache\"\n");
   EXPECT_EQ(draft.packages, (Strings{"six==1.17.0", "tool @ git+https://h.example/t@abc"}));
   EXPECT_EQ(told(draft).back(), "black");
+  EXPECT_TRUE(draft.run.empty());
   const Draft own = of("FROM python:3.11\nRUN poetry install --with dev\n");
   EXPECT_EQ(own.packages, (Strings{"six==1.17.0", "black==24.1",
                                    "tool @ git+https://h.example/t@abc", "lab @ ."}));

@@ -222,6 +222,11 @@ TEST(Cuda, FrameworksStandForTheirPackages) {
   EXPECT_EQ(first("framework: pytorch>=2.9\n"), "torch>=2.9");
   EXPECT_EQ(first("framework: jax\n"), "jax");
   EXPECT_EQ(first("framework: jax\ncuda: 12.6\n"), "jax[cuda12]");
+  // Before 0.4.27 nothing but an extra brings jaxlib.
+  EXPECT_EQ(first("framework: jax==0.4.13\n"), "jax[cpu]==0.4.13");
+  EXPECT_EQ(first("framework: \"jax<0.4.26\"\ncuda: cpu\n"), "jax[cpu]<0.4.26");
+  EXPECT_EQ(first("framework: jax==0.4.30\n"), "jax==0.4.30");
+  EXPECT_EQ(first("framework: jax==0.4.13\ncuda: 12.6\n"), "jax[cuda12]==0.4.13");
   EXPECT_EQ(first("framework: \"jax[k8s] < 1\"\ncuda: 13\n"), "jax[k8s,cuda13]<1");
   EXPECT_EQ(first("framework: tensorflow\ncuda: 12.6\n"), "tensorflow[and-cuda]");
   EXPECT_EQ(first("framework: tensorflow>=2.16\ncuda: cpu\n"), "tensorflow-cpu>=2.16");

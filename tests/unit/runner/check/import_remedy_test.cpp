@@ -29,9 +29,20 @@ TEST(ImportRemedy, ComesFromWhatPythonSays) {
             "`constraints: [\"numpy<2\"]`");
   EXPECT_EQ(line({"x", "1", "x", "RuntimeError: no foo: run `apt-get install libfoo2`", "", ""}),
             "`system: [libfoo2]`");
-  // A name that nothing is known of may be a stranger's project; `torch._six` is another version's.
+  // A name that nothing is known of may be a stranger's project; `torch._six` was an older torch's,
+  // and what nobody knows of another's part is told alone.
   EXPECT_EQ(line({"x", "1", "x", "No module named 'ourtool'", "", "ourtool"}), "");
-  EXPECT_EQ(line({"x", "1", "x", "No module named 'torch._six'", "", "torch._six"}), "");
+  EXPECT_EQ(line({"x", "1", "x", "No module named 'torch._six'", "", "torch._six"}),
+            "`constraints: [\"torch<2\"]`");
+  EXPECT_EQ(line({"x", "1", "x", "No module named 'torch._nine'", "", "torch._nine"}), "");
+  EXPECT_EQ(
+      line({"gym", "0.26.2", "x",
+            "cannot import name 'rendering' from 'gym.envs.classic_control' (/opt/…)", "", ""}),
+      "`constraints: [\"gym<0.22\"]`");
+  EXPECT_EQ(
+      line({"stempeg", "0.2.3", "x",
+            "RuntimeError: ffmpeg or ffprobe could not be found! Please install them", "", ""}),
+      "`system: [ffmpeg]`");
   EXPECT_EQ(line({"x", "1", "x", "No module named 'imp'", "", "imp"}), "");
 }
 
