@@ -1,5 +1,7 @@
 #include "recipes/resolve/limits.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <set>
 
 #include <fmt/core.h>
@@ -60,18 +62,19 @@ class LimitSearch {
 
   WheelResolution run() {
     constexpr int kMostRounds = 12;
+    constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
     for (int round = 0; round < kMostRounds; ++round) {
       const std::vector<LimitFault> faults = next_faults();
       if (faults.empty()) break;
       const std::string next = faults.front().limit->requirement();
-      if (!hold(next)) {
+      if (!hold({next}, next, kAny)) {
         given_up_.insert(next);
+        if (hold_packages(faults, next)) continue;
         for (const LimitFault& one : faults) {
           notes_.push_back(fmt::format("{}: {}", one.str(), mend(*request_.recipe, *one.limit)));
         }
         continue;
       }
-      limits_.push_back(next);
       const LockedWheel* now = find_wheel(found_.wheels, faults.front().limit->other);
       notes_.push_back(fmt::format("`{}` is held to{}: {}", next,
                                    now == nullptr ? "" : ", " + now->version, reason(faults)));
@@ -93,19 +96,45 @@ class LimitSearch {
     return mended_by(first, std::move(faults));
   }
 
-  /// Whether there is an answer with the constraint. What came as wheels before is to do so again:
+  /// Where the other package has to stay, those that do not work with it may move instead: to
+  /// before the limit began, else to behind it.
+  bool hold_packages(const std::vector<LimitFault>& faults, const std::string& requirement) {
+    // In the place of one fault there may be none of another limit.
+    const std::size_t fewer = limit_faults(found_.wheels).size() - faults.size();
+    for (const bool older : {true, false}) {
+      std::vector<std::string> bounds;
+      for (const LimitFault& one : faults) bounds.push_back(older ? one.older() : one.newer());
+      if (std::find(bounds.begin(), bounds.end(), "") != bounds.end()) continue;
+      if (!hold(bounds, requirement, fewer)) continue;
+      for (std::size_t i = 0; i < faults.size(); ++i) {
+        const LimitFault& one = faults[i];
+        const LockedWheel* now = find_wheel(found_.wheels, one.name());
+        notes_.push_back(fmt::format("`{}` is held to{}: {}", bounds[i],
+                                     now == nullptr ? "" : ", " + now->version, one.str()));
+      }
+      return true;
+    }
+    return false;
+  }
+
+  /// Whether there is an answer with the constraints that mends what `requirement` does and leaves
+  /// not more than so many faults of any limit. What came as wheels before is to do so again:
   /// nothing is built for the sake of a limit.
-  bool hold(const std::string& requirement) {
+  bool hold(const std::vector<std::string>& constraints, const std::string& requirement,
+            std::size_t most_left) {
     WheelRequest request = request_;
     request.limits.insert(request.limits.end(), limits_.begin(), limits_.end());
-    request.limits.push_back(requirement);
+    request.limits.insert(request.limits.end(), constraints.begin(), constraints.end());
     if (found_.sources.empty()) request.build = nullptr;
     try {
       WheelAnswer answer = find_(request);
       auto* held = std::get_if<WheelResolution>(&answer);
-      if (held == nullptr || !mended_by(requirement, limit_faults(held->wheels)).empty())
-        return false;
+      if (held == nullptr) return false;
+      const std::vector<LimitFault> left = limit_faults(held->wheels);
+      if (!mended_by(requirement, left).empty()) return false;
+      if (left.size() > most_left) return false;
       found_ = std::move(*held);
+      limits_.insert(limits_.end(), constraints.begin(), constraints.end());
       return true;
     } catch (const Error& error) {
       if (error.code() != "build-failed") throw;
@@ -122,6 +151,14 @@ class LimitSearch {
 };
 
 }  // namespace
+
+std::string LimitFault::name() const { return package.substr(0, package.find(' ')); }
+
+std::string LimitFault::older() const {
+  return limit->from.empty() ? "" : fmt::format("{}<{}", name(), limit->from);
+}
+
+std::string LimitFault::newer() const { return fmt::format("{}>={}", name(), limit->before); }
 
 std::string LimitFault::str() const {
   return fmt::format("{} {}, and does not work with {} {}", package, limit->why, limit->other,

@@ -17,11 +17,15 @@ struct LimitFault {
 
   /// `torch 2.0.1 is built for NumPy 1, and does not work with numpy 2.4.6`
   std::string str() const;
+  std::string name() const;   ///< `torch`
+  std::string newer() const;  ///< the bound that brings the package behind the limit: `torch>=2.3`
+  std::string older() const;  ///< before it: `ipython<8.23`; empty: it holds from the first on
 };
 std::vector<LimitFault> limit_faults(const std::vector<LockedWheel>& wheels);
 
 /// The answer with its faults mended, as far as `find` has an answer with such a constraint more.
-/// What the recipe, or another package, asks for so that none has, stays, with a note.
+/// Where the other package has to stay, the ones that do not work with it move. What the recipe, or
+/// another package, asks for so that neither can, stays, with a note.
 WheelAnswer within_limits(const WheelRequest& request, WheelAnswer answer, const FindWheels& find);
 
 }  // namespace mlenv

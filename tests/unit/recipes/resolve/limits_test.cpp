@@ -93,6 +93,30 @@ TEST(Limits, WhatTheRecipeAsksForStaysWithTheLineThatMendsIt) {
                     "`numpy==2.4.6` (r.yaml:4)"});
 }
 
+TEST(Limits, WhereTheOtherHasToStayThePackageMoves) {
+  const Recipe recipe = limited_recipe("framework: pytorch\npackages: [numpy==2.4.6]\n");
+  Strings asked;
+  const FindWheels find = [&](const WheelRequest& request) -> WheelAnswer {
+    asked = request.limits;
+    if (request.limits != Strings{"torch>=2.3"}) return Conflict{};
+    return with_wheels({limited_wheel("numpy", "2.4.6"), limited_wheel("torch", "2.11.0")});
+  };
+  WheelRequest request;
+  request.recipe = &recipe;
+  const auto found = std::get<WheelResolution>(within_limits(
+      request, with_wheels({limited_wheel("numpy", "2.4.6"), limited_wheel("torch", "2.0.1")}),
+      find));
+  EXPECT_EQ(found.limits, Strings{"torch>=2.3"});
+  EXPECT_EQ(
+      found.limit_notes,
+      Strings{"`torch>=2.3` is held to, 2.11.0: torch 2.0.1 is built for NumPy 1 "
+              "(`RuntimeError: Numpy is not available`), and does not work with numpy 2.4.6"});
+  const LimitFault old = limit_faults({limited_wheel("ipython", "8.23.0"),
+                                       limited_wheel("typing-extensions", "4.5.0")})
+                             .at(0);
+  EXPECT_EQ(old.older(), "ipython<8.23");
+}
+
 TEST(Limits, ABuildThatFailsIsNoAnswer) {
   const Recipe recipe = limited_recipe("framework: pytorch==2.0.1\n");
   NumpyIndex index;
