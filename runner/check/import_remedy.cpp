@@ -49,6 +49,7 @@ constexpr auto kOddLibraries = std::to_array<RemedyName>({
 
 /// What packages say when they do not find a library by its bare name.
 constexpr auto kKnownComplaints = std::to_array<RemedyName>({
+    {"Bad git executable", "git"},
     {"ffmpeg or ffprobe could not be found", "ffmpeg"},
     {"PortAudio library not found", "libportaudio2"},
     {"sndfile library not found", "libsndfile1"},
