@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "recipes/requirement_files.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -61,7 +62,9 @@ std::optional<Recipe> with_bounds(const Recipe& recipe, const RecipeBounds& boun
   if (found.empty()) return recipe;
   if (!text.empty() && !text.ends_with('\n')) text += '\n';
   text += kBoundsMark;
-  return parse_recipe(text + found, recipe.path);
+  Recipe bounded = parse_recipe(text + found, recipe.path);
+  take_listed(bounded, read_requirement_files(bounded));
+  return bounded;
 }
 
 }  // namespace mlenv

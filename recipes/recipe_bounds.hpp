@@ -17,7 +17,8 @@ struct RecipeBounds {
 };
 
 /// The recipe with them, in the place of those that this wrote before; everything else stays as it
-/// is. nullopt: the recipe has one of the keys itself, which a person is to change.
+/// is. Files that it names are read, as `read_recipe` does. nullopt: the recipe has one of the keys
+/// itself, which a person is to change.
 std::optional<Recipe> with_bounds(const Recipe& recipe, const RecipeBounds& bounds);
 
 }  // namespace mlenv

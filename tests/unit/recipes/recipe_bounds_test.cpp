@@ -15,6 +15,8 @@ TEST(RecipeBounds, StandAtTheEndAndTakeThePlaceOfEarlierOnes) {
   const auto first = with_bounds(recipe_of("packages: [six]"), bounds);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->constraints, (std::vector<Placed>{{"numpy<2"}}));
+  EXPECT_EQ(first->listed.constraint_texts(), (std::vector<std::string>{"numpy<2"}))
+      << "what is locked is held to it";
   bounds.build_constraints = {"setuptools<66", "wheel<0.40"};
   bounds.build_needs = {{"pkg", {"numpy"}}};
   const auto second = with_bounds(*first, bounds);
