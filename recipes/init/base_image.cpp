@@ -250,7 +250,13 @@ void framework(const SourcePlace& place, const ImageWords& words, std::string_vi
   if (!torch && tag_has(words, "gpu")) {
     const std::string& version = words.tag.front();
     const std::string_view cuda = cuda_of_tensorflow(is_tag_version(version) ? "==" + version : "");
-    if (!cuda.empty()) to.cuda_release(place, cuda);
+    if (!cuda.empty()) {
+      to.cuda_release(place, cuda);
+    } else if (is_tag_version(version)) {
+      to.leave_out(place, image,
+                   "its CUDA, which no wheels bring for this TensorFlow: without it the processor "
+                   "is used");
+    }
   }
   if (tag_has(words, "jupyter")) to.python_package(place, "jupyterlab");
   to.leave_out(place, image, "what else this image holds, beside the framework");

@@ -106,9 +106,9 @@ class Notebook {
     const std::string_view line = trim(command);
     if (line.empty()) return;
     const std::string_view first = line.substr(0, line.find_first_of(" \t"));
-    constexpr std::array<std::string_view, 15> kInstalls = {
+    constexpr std::array<std::string_view, 16> kInstalls = {
         "pip", "pip3",   "apt",     "apt-get", "sudo",       "conda", "mamba", "uv",
-        "git", "python", "python3", "poetry",  "micromamba", "grep",  "sed"};
+        "git", "python", "python3", "poetry",  "micromamba", "grep",  "sed",   "mim"};
     constexpr std::array<std::string_view, 22> kOfTheSession = {
         "matplotlib",  "load_ext", "reload_ext", "time",     "autoreload", "timeit",
         "config",      "autosave", "cd",         "ls",       "pwd",        "echo",

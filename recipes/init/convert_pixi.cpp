@@ -151,9 +151,9 @@ class Pixi {
       const bool installs = std::any_of(kInstalls.begin(), kInstalls.end(),
                                         [&](std::string_view one) { return says(command, one); });
       if (!installs) continue;
-      to_.leave_out_with_others(
-          place(task), "tasks." + name,
-          "a task that installs: what the image needs of it stands in `packages` and `system`");
+      to_.leave_out_with_others(place(task), "tasks." + name,
+                                "a task of Pixi's that installs, which an image does not run: "
+                                "`mlenv add` takes what it brings");
     }
   }
 

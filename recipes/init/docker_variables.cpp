@@ -1,5 +1,6 @@
 #include "recipes/init/docker_variables.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/core.h>
@@ -44,6 +45,23 @@ void drop_itself(DockerVariable& variable) {
   if (!some || !complete || parts.empty()) return;
   variable.value = join(parts, ":");
   variable.complete = variable.continues = true;
+}
+
+/// Whether nothing is lost with a PATH: the system's folders, those of an environment that is not
+/// made here, and what was there before.
+bool is_usual_path(std::string_view value) {
+  constexpr std::array<std::string_view, 9> kFolders = {
+      "",         "$PATH",     "${PATH}",        "/bin",           "/sbin",
+      "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"};
+  constexpr std::array<std::string_view, 2> kOfGpus = {"/usr/local/cuda", "/usr/local/nvidia"};
+  const std::vector<std::string_view> parts = split(value, ':');
+  return std::all_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    if (is_among(kFolders, part)) return true;
+    for (const std::string_view one : kOfGpus) {
+      if (part.starts_with(one)) return true;
+    }
+    return !part.starts_with("/usr/local/") && is_environment_path(part);
+  });
 }
 
 }  // namespace
@@ -93,7 +111,7 @@ bool convert_variable(const SourcePlace& place, const DockerVariable& variable, 
   const auto& [name, value, complete, mistake, continues] = variable;
   const std::string shown = fmt::format("{}={}", name, value);
   if (name == "PATH") {
-    if (!is_environment_path(value)) {
+    if (!is_usual_path(value)) {
       to.leave_out(place, shown, "the image has its own PATH, with Python's programs first");
     }
     return false;

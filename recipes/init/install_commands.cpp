@@ -73,7 +73,9 @@ class Install {
   }
 
   static bool is_pip(std::string_view program) {
-    return program == "pip" || program == "pip3" || program.starts_with("pip3.");
+    // OpenMIM's `mim install` is pip with an index of OpenMMLab's builds.
+    return program == "pip" || program == "pip3" || program.starts_with("pip3.") ||
+           program == "mim";
   }
 
   /// `python setup.py install`, `… build develop`: what pip would do in that folder.

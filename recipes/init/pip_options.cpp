@@ -34,7 +34,7 @@ constexpr std::array<PipWord, 74> kPipCommandWords = {
      {"--prerelease", PipMeaning::other_key, true, "prerelease"},
      {"--no-deps", PipMeaning::no_key},
      {"--no-dependencies", PipMeaning::no_key},
-     {"--no-build-isolation", PipMeaning::no_key},
+     {"--no-build-isolation", PipMeaning::other_key, false, "build: {requires: {NAME: [torch]}}"},
      {"--ignore-installed", PipMeaning::no_key},
      {"-I", PipMeaning::no_key},
      {"--use-pep517", PipMeaning::no_key},

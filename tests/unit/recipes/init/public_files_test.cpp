@@ -469,5 +469,31 @@ TEST_F(PublicFilesTest, ToolsByTheirModulesAndTheirSettings) {
   EXPECT_TRUE(tells(draft, "not needed"));
 }
 
+TEST_F(PublicFilesTest, WhatAPathAddsIsTold) {
+  const Draft told = of_docker(
+      "FROM python:3.11\nENV PATH=/usr/local/tool/bin:$PATH\nRUN pip install six "
+      "--no-build-isolation\n");
+  EXPECT_TRUE(tells(told, "the image has its own PATH"));
+  EXPECT_TRUE(tells(told, "build: {requires: {NAME: [torch]}}"));
+  const Draft usual = of_docker(
+      "FROM python:3.11\nENV PATH=\"/opt/venv/bin:/usr/local/cuda/bin:/usr/local/bin:${PATH}\"\n"
+      "RUN pip install six\n");
+  EXPECT_FALSE(tells(usual, "the image has its own PATH"));
+}
+
+TEST_F(PublicFilesTest, MimInstallsAsPipDoes) {
+  put("a.ipynb",
+      R"({"cells": [{"cell_type": "code", "source": ["!mim install mmcv==2.1.0 mmdet"]}],)"
+      R"( "metadata": {}, "nbformat": 4, "nbformat_minor": 4})");
+  EXPECT_EQ(of("a.ipynb").packages, (Strings{"mmcv==2.1.0", "mmdet"}));
+}
+
+TEST_F(PublicFilesTest, CudaThatNoWheelBringsIsTold) {
+  EXPECT_TRUE(tells(of_docker("FROM tensorflow/tensorflow:1.5.0-gpu-py3\nRUN pip install six\n"),
+                    "its CUDA, which no wheels bring for this TensorFlow"));
+  put("environment.yml", "dependencies:\n  - pytorch-cuda=11.7\n  - cuda-nvcc=11.7\n  - pytorch\n");
+  EXPECT_TRUE(tells(of("environment.yml"), "packages of CUDA 12 and 11 bring none"));
+}
+
 }  // namespace
 }  // namespace mlenv
