@@ -36,19 +36,21 @@ constexpr std::array<FrameworkBuilds, 7> kCudaBuilds = {
      {"tensorflow", "12", {2, 15}, {kNewest, 0}},
      {"jax", "11", {0, 0}, {0, 4, 25}}}};
 
-constexpr std::array<FrameworkBuilds, 12> kPythonBuilds = {
+constexpr std::array<FrameworkBuilds, 14> kPythonBuilds = {
     {{"pytorch", "3.8", {1, 4}, {2, 4}},
      {"pytorch", "3.9", {1, 8}, {2, 8}},
      {"pytorch", "3.10", {1, 11}, {kNewest, 0}},
      {"pytorch", "3.11", {1, 13}, {kNewest, 0}},
      {"pytorch", "3.12", {2, 2}, {kNewest, 0}},
      {"pytorch", "3.13", {2, 5}, {kNewest, 0}},
+     {"pytorch", "3.14", {2, 9}, {kNewest, 0}},
      {"tensorflow", "3.8", {2, 2}, {2, 13}},
      {"tensorflow", "3.9", {2, 5}, {2, 20}},
      {"tensorflow", "3.10", {2, 8}, {kNewest, 0}},
      {"tensorflow", "3.11", {2, 12}, {kNewest, 0}},
      {"tensorflow", "3.12", {2, 16}, {kNewest, 0}},
-     {"tensorflow", "3.13", {2, 20}, {kNewest, 0}}}};
+     {"tensorflow", "3.13", {2, 20}, {kNewest, 0}},
+     {"tensorflow", "3.14", {2, 22}, {kNewest, 0}}}};
 
 /// Whether a release with these two numbers is allowed.
 bool allows_release(std::string_view specifiers, int major, int minor, int last = kMostPatches) {

@@ -192,7 +192,9 @@ void Conversion::choose_nearest_python() {
   if (!no_such_python_) return;
   const NoSuchPython wanted = *std::exchange(no_such_python_, std::nullopt);
   const bool any_base = draft.base.empty() || is_package_base(draft.base);
-  if (draft.python.empty() && any_base && has_build(wanted.release)) {
+  const std::array<std::string_view, 1> release = {wanted.release};
+  if (draft.python.empty() && any_base && has_build(wanted.release) &&
+      !framework_python(release).empty()) {
     draft.python = wanted.release;
     return note(wanted.place, wanted.text,
                 fmt::format("no release of Debian or Ubuntu that mlenv knows has Python {}: the "

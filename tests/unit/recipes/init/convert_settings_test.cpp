@@ -177,7 +177,7 @@ TEST_F(ConvertSettingsTest, APythonThatNoReleaseHasBecomesTheNearest) {
   EXPECT_EQ(python_of("=3.7", ""), "3.9");
   EXPECT_EQ(python_of("=3.6.13", "- pytorch=1.4.0\n"), "3.8");
   EXPECT_EQ(python_of(">=3.6,<3.8", ""), "3.9");
-  EXPECT_EQ(python_of(">=3.14.1,<3.15", ""), "3.13");
+  EXPECT_EQ(python_of(">=3.14.1,<3.15", ""), "3.14") << "uv has builds of it";
   EXPECT_EQ(python_of("=3.14", "- pytorch=2.3.0\n"), "3.12");
   EXPECT_EQ(python_of("=2.7", ""), "");
   const Draft old = of("environment.yml", "dependencies:\n- python=3.6\n- pytorch=1.0.0\n");

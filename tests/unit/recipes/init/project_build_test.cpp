@@ -1,4 +1,6 @@
 // Dockerfiles that install projects and environments: uv, Poetry, conda; several stages.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/files.hpp"
@@ -73,7 +75,9 @@ TEST_F(ProjectBuildTest, PoetryAndPdmByTheirLocks) {
       "FROM python:3.11\nRUN pip install poetry && poetry config virtualenvs.create false\n"
       "RUN poetry install --no-root --only main && rm -rf \"$(poetry config cache-dir)/cache\"\n");
   EXPECT_EQ(draft.packages, (Strings{"six==1.17.0", "tool @ git+https://h.example/t@abc"}));
-  EXPECT_EQ(told(draft).back(), "black");
+  const Strings left = told(draft);
+  EXPECT_EQ(left.back(), "rm -rf \"$(poetry config cache-dir)/cache\"");
+  EXPECT_EQ(std::count(left.begin(), left.end(), "black"), 1);
   EXPECT_TRUE(draft.run.empty());
   const Draft own = of("FROM python:3.11\nRUN poetry install --with dev\n");
   EXPECT_EQ(own.packages, (Strings{"six==1.17.0", "black==24.1",

@@ -485,7 +485,7 @@ TEST_F(PublicFilesTest, MimInstallsAsPipDoes) {
   put("a.ipynb",
       R"({"cells": [{"cell_type": "code", "source": ["!mim install mmcv==2.1.0 mmdet"]}],)"
       R"( "metadata": {}, "nbformat": 4, "nbformat_minor": 4})");
-  EXPECT_EQ(of("a.ipynb").packages, (Strings{"mmcv==2.1.0", "mmdet"}));
+  EXPECT_EQ(of("a.ipynb").packages, (Strings{"mmcv==2.1.0", "mmdet", "ipykernel"}));
 }
 
 TEST_F(PublicFilesTest, CudaThatNoWheelBringsIsTold) {
