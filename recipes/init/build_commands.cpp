@@ -133,7 +133,7 @@ class Converter {
     for (const Clone& clone : memory_.clones) {
       if (!is_of_clone(clone, path.string()) || !is_clone_of_folder(clone, to_.folder())) continue;
       if (!is_by_ssh(clone) && path.extension() == ".txt") continue;
-      const fs::path here = to_.folder() / path.lexically_relative(clone.path);
+      fs::path here = to_.folder() / path.lexically_relative(clone.path);
       std::error_code unknown;
       if (fs::is_regular_file(here, unknown)) return here;
     }
@@ -304,21 +304,9 @@ class Converter {
     }
     if (!one.alone) return false;
     if (!one.simple) return installs_partly(one, bare);
-    if (one.words.size() > 1 && one.words.front() == "cd") {
-      const fs::path from = folder_.empty() ? "/" : folder_;
-      folder_ = (from / one.words[1]).lexically_normal().string();
-    }
-    if (auto clone = clone_of(bare, folder_)) {
-      memory_.clones.push_back(*clone);
-      if (is_own_by_ssh(*clone)) {
-        put_own_clone(one, *clone);
-        return true;
-      }
-    }
+    remember_words(one);
+    if (takes_own_clone(one, bare)) return true;
     set_reference(memory_.clones, bare, folder_);
-    if (one.words.size() == 2 && one.words.front() == "export" && says(one.words[1], "=")) {
-      exported_.push_back(one.words[1]);
-    }
     const bool install =
         convert_install({commands_.place, with_addresses(one.words, memory_.wheels), one.text,
                          folder_, memory_.clones, foreign_, memory_.builds_wheel, commands_.paths,
@@ -327,6 +315,27 @@ class Converter {
     installed_ = installed_ || install;
     if (install && says(one.text, "install")) tell_build_variables(one);
     return install;
+  }
+
+  /// `cd FOLDER` and `export NAME=VALUE` count for what comes behind them.
+  void remember_words(const ShellCommand& one) {
+    if (one.words.size() == 2 && one.words.front() == "export" && says(one.words[1], "=")) {
+      exported_.push_back(one.words[1]);
+    }
+    if (one.words.size() > 1 && one.words.front() == "cd") {
+      const fs::path from = folder_.empty() ? "/" : folder_;
+      folder_ = (from / one.words[1]).lexically_normal().string();
+    }
+  }
+
+  /// Whether it is a clone of the project itself, which lies here.
+  bool takes_own_clone(const ShellCommand& one, const std::vector<std::string>& bare) {
+    const auto clone = clone_of(bare, folder_);
+    if (!clone) return false;
+    memory_.clones.push_back(*clone);
+    if (!is_own_by_ssh(*clone)) return false;
+    put_own_clone(one, *clone);
+    return true;
   }
 
   std::optional<MadeText> made_list(std::string_view name) {

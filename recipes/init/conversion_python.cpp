@@ -9,6 +9,7 @@
 #include "recipes/compat/framework_cuda.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/init/conversion.hpp"
+#include "recipes/init/host_choice.hpp"
 #include "recipes/project_name.hpp"
 #include "recipes/resolve/python_build.hpp"
 #include "recipes/resolve/versions.hpp"

@@ -225,7 +225,7 @@ std::optional<fs::path> binder_source(const fs::path& folder) {
 /// With such a folder Binder reads none of its files outside of it. What it does not read anyway,
 /// and a Dockerfile, says how the project itself is built, and goes first.
 std::optional<fs::path> known_source(const fs::path& folder) {
-  const std::optional<fs::path> outside = known_source_in(folder);
+  std::optional<fs::path> outside = known_source_in(folder);
   if (outside && !is_among(kOfBinder, outside->filename().string())) return outside;
   for (const fs::path& below : binder_folders(folder)) {
     if (auto found = known_source_in(below)) return found;

@@ -75,6 +75,23 @@ bool is_below(std::string_view path, std::string_view folder) {
          (folder.ends_with('/') || path[folder.size()] == '/');
 }
 
+/// Where `path` (`below`: or what lies below it) comes from, by the words of a COPY.
+std::vector<std::string> sources_of(std::vector<std::string> words, const fs::path& workdir,
+                                    std::string_view path, bool below) {
+  if (words.size() < 2) return {};
+  const std::string whole = (workdir / words.back()).lexically_normal().string();
+  const std::string_view target = without_slash(whole);
+  words.pop_back();
+  const bool inside = is_below(path, target);
+  if (path != target && !inside && !(below && is_below(target, path))) return {};
+  for (std::string& source : words) {
+    std::string origin(without_slash(source));
+    if (inside) origin += path.substr(target == "/" ? 0 : target.size());
+    source = std::move(origin);
+  }
+  return words;
+}
+
 }  // namespace
 
 std::vector<DockerStages::Origin> DockerStages::origins(std::string_view path, std::size_t stage,
@@ -87,16 +104,7 @@ std::vector<DockerStages::Origin> DockerStages::origins(std::string_view path, s
       if (one.keyword == "WORKDIR") workdir = (workdir / one.text).lexically_normal();
       const auto from = copied_from(one);
       if (!from || *from >= i) continue;
-      std::vector<std::string> words = copied_words(one);
-      if (words.size() < 2) continue;
-      const std::string whole = (workdir / words.back()).lexically_normal().string();
-      const std::string_view target = without_slash(whole);
-      words.pop_back();
-      const bool inside = is_below(path, target);
-      if (path != target && !inside && !(below && is_below(target, path))) continue;
-      for (const std::string& source : words) {
-        std::string origin(without_slash(source));
-        if (inside) origin += path.substr(target == "/" ? 0 : target.size());
+      for (std::string& origin : sources_of(copied_words(one), workdir, path, below)) {
         found.push_back({*from, std::move(origin)});
       }
     }
@@ -206,6 +214,22 @@ void DockerStages::follow(const Origin& copied, Used& used, std::size_t& looks) 
   for (const Origin& one : origins(copied.path, copied.stage, true)) follow(one, used, looks);
 }
 
+void DockerStages::follow_all(const DockerInstruction& copy, std::size_t stage, Used& used) const {
+  std::vector<std::string> words = copied_words(copy);
+  if (!words.empty()) words.pop_back();
+  std::size_t looks = 0;
+  for (const std::string& source : words) follow({stage, source}, used, looks);
+}
+
+bool DockerStages::copies_environment(const DockerInstruction& copy, std::size_t stage) const {
+  if (is_environment_path(copy.text)) return true;
+  std::vector<std::string> words = copied_words(copy);
+  if (!words.empty()) words.pop_back();
+  return std::any_of(words.begin(), words.end(), [&](const std::string& source) {
+    return is_environment(source, stage) || holds_environment(source, stage);
+  });
+}
+
 DockerStages::Used DockerStages::used_by(const std::vector<std::size_t>& chain) const {
   Used used;
   struct Open {
@@ -224,19 +248,9 @@ DockerStages::Used DockerStages::used_by(const std::vector<std::size_t>& chain) 
       if (!stage) continue;
       const std::vector<std::size_t> whole = chain_of(*stage);
       used.all.insert(whole.begin(), whole.end());
-      std::vector<std::string> words = copied_words(one);
-      if (!words.empty()) words.pop_back();
-      const bool environment =
-          is_environment_path(one.text) ||
-          std::any_of(words.begin(), words.end(), [&](const std::string& source) {
-            return is_environment(source, *stage) || holds_environment(source, *stage);
-          });
-      const bool installed =
-          copying.installed && (environment || copies_workdir(one, whole) || exports(whole));
-      std::size_t looks = 0;
-      for (const std::string& source : words) {
-        if (installed) follow({*stage, source}, used, looks);
-      }
+      const bool installed = copying.installed && (copies_environment(one, *stage) ||
+                                                   copies_workdir(one, whole) || exports(whole));
+      if (installed) follow_all(one, *stage, used);
       for (const std::size_t i : whole) {
         if (seen.insert({i, installed}).second) open.push_back({i, installed});
       }

@@ -55,6 +55,8 @@ class DockerStages {
   };
   std::vector<Origin> origins(std::string_view path, std::size_t stage, bool below) const;
   void follow(const Origin& copied, Used& used, std::size_t& looks) const;
+  void follow_all(const DockerInstruction& copy, std::size_t stage, Used& used) const;
+  bool copies_environment(const DockerInstruction& copy, std::size_t stage) const;
   bool is_environment(std::string_view path, std::size_t stage, std::size_t& looks) const;
   bool holds_environment(std::string_view path, std::size_t stage, std::size_t& looks) const;
   bool copies_workdir(const DockerInstruction& copy, const std::vector<std::size_t>& whole) const;

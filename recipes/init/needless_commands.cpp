@@ -61,21 +61,30 @@ std::string_view why_needless(const ShellCommand& one, const std::vector<std::st
   return {};
 }
 
+namespace {
+
+/// `20` of `20.x`, `lts` of `lts.x`.
+std::string node_release_at(std::string_view text) {
+  constexpr std::string_view kAnyOf = ".x";
+  const std::size_t end = text.find_first_not_of("0123456789");
+  if (end != 0 && end != std::string_view::npos && end < 3 && text.substr(end).starts_with(kAnyOf))
+    return std::string(text.substr(0, end));
+  for (const std::string_view word : {"lts", "current"}) {
+    if (text.starts_with(word) && text.substr(word.size()).starts_with(kAnyOf)) {
+      return std::string(word);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string node_release(std::string_view text) {
   for (const std::string_view begin : {"setup_", "node_"}) {
     for (std::size_t at = text.find(begin); at != std::string_view::npos;
          at = text.find(begin, at + 1)) {
-      const std::string_view rest = text.substr(at + begin.size());
-      const std::size_t end = rest.find_first_not_of("0123456789");
-      if (end != 0 && end != std::string_view::npos && end < 3 &&
-          rest.substr(end).starts_with(".x")) {
-        return std::string(rest.substr(0, end));
-      }
-      for (const std::string_view word : {"lts", "current"}) {
-        if (rest.starts_with(word) && rest.substr(word.size()).starts_with(".x")) {
-          return std::string(word);
-        }
-      }
+      if (std::string release = node_release_at(text.substr(at + begin.size())); !release.empty())
+        return release;
     }
   }
   return {};

@@ -226,6 +226,15 @@ class ProjectImages {
     return std::nullopt;
   }
 
+  static void take_option(std::string_view name, const std::string& value, ProjectImage& made) {
+    if (name == "-f" || name == "--file") made.dockerfile = value;
+    if (name == "--target") made.build.target = value;
+    const std::size_t is = value.find('=');
+    if (name == "--build-arg" && is != std::string::npos && !says(value, "$")) {
+      made.build.args[value.substr(0, is)] = value.substr(is + 1);
+    }
+  }
+
   /// Paths are those of the folder that the command is started in.
   std::optional<ProjectImage> of_words(const std::vector<std::string>& words) const {
     constexpr std::array<std::string_view, 4> kAlone = {"--pull", "--push", "--load", "--no-cache"};
@@ -243,12 +252,7 @@ class ProjectImages {
       std::string value = equal == std::string::npos ? "" : word.substr(equal + 1);
       if (equal == std::string::npos && i + 1 < words.size()) value = words[++i];
       if (name == "-t" || name == "--tag") ours = ours || is_same_image(value, image_);
-      if (name == "-f" || name == "--file") made.dockerfile = value;
-      if (name == "--target") made.build.target = value;
-      const std::size_t is = value.find('=');
-      if (name == "--build-arg" && is != std::string::npos && !says(value, "$")) {
-        made.build.args[value.substr(0, is)] = value.substr(is + 1);
-      }
+      take_option(name, value, made);
     }
     return ours ? std::optional(std::move(made)) : std::nullopt;
   }
