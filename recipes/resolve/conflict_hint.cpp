@@ -10,6 +10,7 @@
 #include "recipes/compat/cuda_libraries.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/requirement.hpp"
+#include "recipes/resolve/python_build.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
@@ -214,11 +215,21 @@ bool explain_system(Conflict& conflict, const Subject& subject) {
   return true;
 }
 
+/// Where no base has it: `write `python: "3.14"``, a build of uv's.
+std::string python_to_write(const Recipe& recipe,
+                            const std::function<bool(std::string_view minor)>& fits) {
+  const auto* const found = std::find_if(kBuildPythons.begin(), kBuildPythons.end(), fits);
+  if (recipe.base_is_image || found == kBuildPythons.end()) {
+    return "bring such a Python along with `sources: {python: {url: …, sha256: …}}`";
+  }
+  return fmt::format("write `python: \"{}\"`", *found);
+}
+
 /// A package that needs another Python than the image has.
 bool explain_python(Conflict& conflict, const Subject& subject) {
   static const std::regex said(
       "Python version \\([^)]*\\) does not satisfy Python(\\S+) and "
-      "(([A-Za-z0-9._-]+?)([<>=!~]\\S*)?) "
+      "(?:all versions of )?(([A-Za-z0-9._-]+?)([<>=!~]\\S*)?) "
       "depends? on Python\\1");
   std::smatch found;
   if (!std::regex_search(conflict.told, found, said)) return false;
@@ -236,11 +247,13 @@ bool explain_python(Conflict& conflict, const Subject& subject) {
                 [](const std::string& fact) { return fact.starts_with("you require "); });
   const std::string bases = bases_with_python(
       subject.recipe, [&](std::string_view minor) { return version_satisfies(minor, wanted); });
-  conflict.hint = fmt::format(
-      "{}, or allow a release of `{}` for Python {}",
-      bases.empty() ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`"
-                    : bases,
-      found[3].str(), version_prefix(subject.python, 2));
+  const std::string other =
+      bases.empty() ? python_to_write(
+                          subject.recipe,
+                          [&](std::string_view minor) { return version_satisfies(minor, wanted); })
+                    : bases;
+  conflict.hint = fmt::format("{}, or allow a release of `{}` for Python {}", other, found[3].str(),
+                              version_prefix(subject.python, 2));
   return true;
 }
 
@@ -299,14 +312,12 @@ std::vector<std::string> pythons_of_wheels(const std::string& told, const std::s
 
 std::string other_python_hint(const Recipe& recipe, const std::vector<std::string>& minors,
                               const std::string& name) {
-  const std::string bases = bases_with_python(recipe, [&](std::string_view minor) {
+  const auto fits = [&](std::string_view minor) {
     return std::find(minors.begin(), minors.end(), minor) != minors.end();
-  });
+  };
+  const std::string bases = bases_with_python(recipe, fits);
   return fmt::format("{}, or choose another release of `{}`",
-                     bases.empty()
-                         ? "bring such a Python along with `sources: {python: {url: …, sha256: …}}`"
-                         : bases,
-                     name);
+                     bases.empty() ? python_to_write(recipe, fits) : bases, name);
 }
 
 std::string held_back_hint(const Recipe& recipe, const std::string& name,

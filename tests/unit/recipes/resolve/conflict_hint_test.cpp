@@ -150,6 +150,22 @@ TEST(ConflictHint, APackageForALaterPythonNamesABase) {
             "3.13), or allow a release of `numpy` for Python 3.11");
 }
 
+TEST(ConflictHint, APackageWhoseReleasesAreAllForALaterPythonDoesSo) {
+  const auto said = [](const std::string& python) {
+    return "  cause: Because the current Python version (3.11.2) does not satisfy Python" + python +
+           " and all versions of tablekit depend on Python" + python +
+           ", we can conclude that all versions of tablekit cannot be used.\n"
+           "         And because you require tablekit, we can conclude that your requirements are "
+           "unsatisfiable.\n";
+  };
+  const Conflict conflict = explained_as("packages: [tablekit]\n", said(">=3.12"));
+  EXPECT_EQ(conflict.headline, "tablekit needs Python >=3.12, and the image has 3.11.2");
+  EXPECT_TRUE(conflict.hint.starts_with("write `base: debian:trixie` (Python 3.13)"))
+      << conflict.hint;
+  EXPECT_EQ(explained_as("packages: [tablekit]\n", said(">=3.15")).hint,
+            "write `python: \"3.15\"`, or allow a release of `tablekit` for Python 3.11");
+}
+
 TEST(ConflictHint, AReleaseThatIsNotThereNamesTheNewest) {
   const Conflict conflict = explained_as("packages: [pandas==2.3.99]\n",
                                          "  cause: Because there is no version of pandas==2.3.99 "
