@@ -2,50 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "recipes/init/convert.hpp"
-#include "recipes/init/host_choice.hpp"
 #include "recipes/init/listed_words.hpp"
-#include "recipes/recipe.hpp"
 #include "tests/support/error_code.hpp"
-#include "tests/support/strings.hpp"
+#include "tests/unit/recipes/init/conversion_test.hpp"
 
 namespace mlenv {
 namespace {
 
-class BuildCommandsTest : public testing::Test {
- protected:
-  void put(const std::string& name, std::string_view text) const {
-    make_folders((folder_.path() / name).parent_path());
-    write_file(folder_.path() / name, text, false);
-  }
-  Draft of(const std::string& name) const {
-    Draft draft = convert(folder_.path() / name, folder_.path());
-    Draft whole = draft;
-    if (whole.name.empty()) whole.name = "x";
-    choose_for_host(whole, {"debian:bookworm", ""});
-    const std::string text = render_draft(whole, "recipe.yaml");
-    EXPECT_NO_THROW(parse_recipe(text, "recipe.yaml")) << text;
-    return draft;
-  }
-  Draft of_docker(const std::string& text) const {
-    put("Dockerfile", text);
-    return of("Dockerfile");
-  }
-  static bool tells(const Draft& draft, std::string_view text) {
-    for (const LeftOut& one : draft.left_out) {
-      if (sentence(one).find(text) != std::string::npos) return true;
-    }
-    return false;
-  }
-  static Strings steps(const Draft& draft) {
-    Strings all;
-    for (const DraftStep& one : draft.run) all.push_back(one.command);
-    return all;
-  }
-
-  TemporaryFolder folder_{temporary_root()};
-};
+class BuildCommandsTest : public ConversionTest {};
 
 TEST_F(BuildCommandsTest, AnIndexOfOneCommandIsThatOfItsPackages) {
   const std::string wheels = "https://wheels.example/whl/";

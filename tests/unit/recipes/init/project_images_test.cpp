@@ -1,52 +1,12 @@
 // Dockerfiles that begin with an image which another Dockerfile of the project builds.
-#include <algorithm>
-
 #include <gtest/gtest.h>
 
-#include "base/files.hpp"
-#include "recipes/init/convert.hpp"
-#include "recipes/init/host_choice.hpp"
-#include "recipes/recipe.hpp"
-#include "tests/support/strings.hpp"
+#include "tests/unit/recipes/init/conversion_test.hpp"
 
 namespace mlenv {
 namespace {
 
-class ProjectImagesTest : public testing::Test {
- protected:
-  void put(const std::string& name, std::string_view text) const {
-    make_folders((folder_.path() / name).parent_path());
-    write_file(folder_.path() / name, text, false);
-  }
-  Draft of(const std::string& name) const {
-    Draft draft = convert(folder_.path() / name, folder_.path());
-    Draft whole = draft;
-    if (whole.name.empty()) whole.name = "x";
-    choose_for_host(whole, {"debian:bookworm", ""});
-    const std::string text = render_draft(whole, "recipe.yaml");
-    EXPECT_NO_THROW(parse_recipe(text, "recipe.yaml")) << text;
-    return draft;
-  }
-  Draft of_docker(const std::string& text) const {
-    put("Dockerfile", text);
-    return of("Dockerfile");
-  }
-  static std::size_t told(const Draft& draft, std::string_view text) {
-    const auto says = [&](const LeftOut& one) {
-      return sentence(one).find(text) != std::string::npos;
-    };
-    return static_cast<std::size_t>(
-        std::count_if(draft.left_out.begin(), draft.left_out.end(), says) +
-        std::count_if(draft.notes.begin(), draft.notes.end(), says));
-  }
-  static Strings steps(const Draft& draft) {
-    Strings all;
-    for (const DraftStep& one : draft.run) all.push_back(one.command);
-    return all;
-  }
-
-  TemporaryFolder folder_{temporary_root()};
-};
+class ProjectImagesTest : public ConversionTest {};
 
 TEST_F(ProjectImagesTest, ADockerfileOfThatNameIsReadFirst) {
   put("Dockerfile.base",
