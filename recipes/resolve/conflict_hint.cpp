@@ -215,14 +215,13 @@ bool explain_system(Conflict& conflict, const Subject& subject) {
   return true;
 }
 
-/// Where no base has it: `write `python: "3.14"``, a build of uv's.
-std::string python_to_write(const Recipe& recipe,
-                            const std::function<bool(std::string_view minor)>& fits) {
-  const auto* const found = std::find_if(kBuildPythons.begin(), kBuildPythons.end(), fits);
-  if (recipe.base_is_image || found == kBuildPythons.end()) {
-    return "bring such a Python along with `sources: {python: {url: …, sha256: …}}`";
+/// To a Python that `fits`: by another base, else a build of uv's, else an archive.
+std::string way_to_python(const Recipe& recipe,
+                          const std::function<bool(std::string_view minor)>& fits) {
+  for (std::string way : {bases_with_python(recipe, fits), python_to_write(recipe, fits)}) {
+    if (!way.empty()) return way;
   }
-  return fmt::format("write `python: \"{}\"`", *found);
+  return "bring such a Python along with `sources: {python: {url: …, sha256: …}}`";
 }
 
 /// A package that needs another Python than the image has.
@@ -245,13 +244,8 @@ bool explain_python(Conflict& conflict, const Subject& subject) {
   std::erase(conflict.facts, short_form);
   std::erase_if(conflict.facts,
                 [](const std::string& fact) { return fact.starts_with("you require "); });
-  const std::string bases = bases_with_python(
+  const std::string other = way_to_python(
       subject.recipe, [&](std::string_view minor) { return version_satisfies(minor, wanted); });
-  const std::string other =
-      bases.empty() ? python_to_write(
-                          subject.recipe,
-                          [&](std::string_view minor) { return version_satisfies(minor, wanted); })
-                    : bases;
   conflict.hint = fmt::format("{}, or allow a release of `{}` for Python {}", other, found[3].str(),
                               version_prefix(subject.python, 2));
   return true;
@@ -312,12 +306,10 @@ std::vector<std::string> pythons_of_wheels(const std::string& told, const std::s
 
 std::string other_python_hint(const Recipe& recipe, const std::vector<std::string>& minors,
                               const std::string& name) {
-  const auto fits = [&](std::string_view minor) {
+  const std::string way = way_to_python(recipe, [&](std::string_view minor) {
     return std::find(minors.begin(), minors.end(), minor) != minors.end();
-  };
-  const std::string bases = bases_with_python(recipe, fits);
-  return fmt::format("{}, or choose another release of `{}`",
-                     bases.empty() ? python_to_write(recipe, fits) : bases, name);
+  });
+  return fmt::format("{}, or choose another release of `{}`", way, name);
 }
 
 std::string held_back_hint(const Recipe& recipe, const std::string& name,

@@ -11,18 +11,6 @@ namespace mlenv {
 namespace {
 
 constexpr std::string_view kLoosen = "or loosen `requires-python`";
-constexpr std::string_view kBring =
-    "bring a Python along with `sources: {python: {url: …, sha256: …}}`";
-
-/// `write `python: "3.12"``, the oldest that uv has a build of and that would do.
-std::string build_hint(const std::string& wanted) {
-  for (const std::string_view minor : kBuildPythons) {
-    if (version_satisfies(minor, wanted) || version_satisfies(fmt::format("{}.99", minor), wanted))
-      return fmt::format("write `python: \"{}\"`", minor);
-  }
-  return std::string(kBring);
-}
-
 /// The releases of the base's distribution, and the ones that would do.
 void add_suites(Conflict& conflict, const Recipe& recipe, const std::string& wanted) {
   const Distribution* distribution = find_distribution(recipe.distribution);
@@ -36,7 +24,11 @@ void add_suites(Conflict& conflict, const Recipe& recipe, const std::string& wan
       }
     }
   }
-  const std::string build = build_hint(wanted);
+  std::string build = python_to_write(recipe, [&](std::string_view minor) {
+    return version_satisfies(minor, wanted) ||
+           version_satisfies(fmt::format("{}.99", minor), wanted);
+  });
+  if (build.empty()) build = "bring a Python along with `sources: {python: {url: …, sha256: …}}`";
   conflict.hint = fitting.empty()
                       ? fmt::format("{}, {}", build, kLoosen)
                       : fmt::format("write {}, {}, {}", join(fitting, " or "), build, kLoosen);

@@ -1,5 +1,6 @@
 #include "recipes/resolve/python_build.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/core.h>
@@ -85,6 +86,15 @@ std::string python_mirror() {
 }
 
 }  // namespace
+
+std::string python_to_write(const Recipe& recipe,
+                            const std::function<bool(std::string_view minor)>& fits) {
+  const auto* const found = std::find_if(kBuildPythons.begin(), kBuildPythons.end(), fits);
+  if (recipe.base_is_image || found == kBuildPythons.end()) {
+    return {};
+  }
+  return fmt::format("write `python: \"{}\"`", *found);
+}
 
 std::optional<PythonBuild> python_build_in(std::string_view answer, std::string_view minor) {
   const nlohmann::json list = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);

@@ -3,6 +3,7 @@
 // python-build-standalone (`install_only_stripped`), found in the list that each uv carries along
 // (`uv python list`, docs.astral.sh/uv/concepts/python-versions).
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,11 @@ inline constexpr const char* kPythonMirrorVariable = "UV_PYTHON_INSTALL_MIRROR";
 /// Minors that there are builds of (`uv python list` of uv 0.13.8); newer uv have newer ones, too.
 inline constexpr auto kBuildPythons =
     std::to_array<std::string_view>({"3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"});
+
+/// `write `python: "3.14"``, the oldest of those that `fits`; empty: none does, or the base is an
+/// image, which takes none.
+std::string python_to_write(const Recipe& recipe,
+                            const std::function<bool(std::string_view minor)>& fits);
 
 struct PythonBuild {
   std::string version;  ///< full: `3.12.8`
