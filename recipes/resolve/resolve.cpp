@@ -161,7 +161,6 @@ class Resolver {
 
   Resolution run() {
     other_python_ = other_python(recipe_);
-    if (other_python_.empty() && holds_uvs_python(kept())) other_python_ = "another one";
     if (!other_python_.empty() && is_too_old(recipe_.python->text)) return no_build();
     incomplete_ = kept() != nullptr && !lock_gaps(recipe_, *kept()).empty();
     lock_.epoch = options_.epoch;
@@ -265,7 +264,7 @@ class Resolver {
     DebianRequest request = system_request();
     request.distribution = recipe_.distribution;
     request.suite = recipe_.suite;
-    if (recipe_.wants_python() && !recipe_.sources.python && other_python_.empty()) {
+    if (recipe_.wants_python() && !recipe_.sources.python && !takes_uvs_python()) {
       Placed python = recipe_.python ? *recipe_.python : recipe_.base;
       python.text = "python3";
       request.packages.push_back(python);
@@ -283,7 +282,7 @@ class Resolver {
     if (recipe_.sources.python) return own_python();
     if (!recipe_.wants_python()) return std::nullopt;
     if (recipe_.base_is_image) return listed_python_conflict(recipe_, lock_);
-    if (!other_python_.empty()) return uvs_python();
+    if (takes_uvs_python()) return uvs_python();
     lock_.python = python_in(environment_of(lock_));
     if (lock_.python.empty()) {
       throw failure("no-python", "the base's packages hold no Python interpreter");
@@ -308,6 +307,8 @@ class Resolver {
            recipe_.python && recipe_.python->text == lock->python_minor() &&
            !recipe_.sources.python;
   }
+
+  bool takes_uvs_python() const { return !other_python_.empty() || holds_uvs_python(kept()); }
 
   /// The build that uv would install where the base has another Python than the recipe wants.
   std::optional<Conflict> uvs_python() {
