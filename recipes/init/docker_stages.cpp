@@ -65,6 +65,12 @@ std::vector<std::string> copied_words(const DockerInstruction& one) {
   return docker_words(one.text, {}, complete);
 }
 
+std::vector<std::string> sources_copied(const DockerInstruction& copy) {
+  std::vector<std::string> words = copied_words(copy);
+  if (!words.empty()) words.pop_back();
+  return words;
+}
+
 std::string_view without_slash(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   return path;
@@ -215,17 +221,14 @@ void DockerStages::follow(const Origin& copied, Used& used, std::size_t& looks) 
 }
 
 void DockerStages::follow_all(const DockerInstruction& copy, std::size_t stage, Used& used) const {
-  std::vector<std::string> words = copied_words(copy);
-  if (!words.empty()) words.pop_back();
   std::size_t looks = 0;
-  for (const std::string& source : words) follow({stage, source}, used, looks);
+  for (const std::string& source : sources_copied(copy)) follow({stage, source}, used, looks);
 }
 
 bool DockerStages::copies_environment(const DockerInstruction& copy, std::size_t stage) const {
   if (is_environment_path(copy.text)) return true;
-  std::vector<std::string> words = copied_words(copy);
-  if (!words.empty()) words.pop_back();
-  return std::any_of(words.begin(), words.end(), [&](const std::string& source) {
+  const std::vector<std::string> sources = sources_copied(copy);
+  return std::any_of(sources.begin(), sources.end(), [&](const std::string& source) {
     return is_environment(source, stage) || holds_environment(source, stage);
   });
 }
